@@ -1,8 +1,8 @@
+import { RecentPace } from '../../packages/server/src/handoff/engine/state/recent-pace.ts'
 import { countDuration } from '../../packages/server/src/handoff/rules/durations.ts'
 import type { Progress } from '../../packages/server/src/handoff/rules/progress.ts'
 import { emptyTally, type TaskFacts } from '../../packages/server/src/handoff/rules/task.ts'
-import { PACE_SECONDS_KEPT } from '../../packages/server/src/handoff/views/eta.ts'
-import type { PaceSecond, TaskRow } from '../../packages/server/src/handoff/views/queries.ts'
+import type { TaskRow } from '../../packages/server/src/handoff/views/queries.ts'
 import type { LeasedOrDelayed } from '../../packages/server/src/handoff/views/time-left.ts'
 
 /**
@@ -64,7 +64,7 @@ export function run(fleet: Fleet, seed: number, everyMillis: number): { looks: L
   const attempts = new Array<number>(fleet.workers).fill(0)
   const failures = new Array<number>(fleet.partitions.length).fill(0)
   const durations: number[] = []
-  const pace = new Map<number, { partitions: number; records: number }>()
+  const pace = new RecentPace(START)
   const looks: Look[] = []
   let [done, doneRecords, wasted] = [0, 0, 0]
   const total = fleet.partitions.reduce((sum, records) => sum + records, 0)
@@ -136,7 +136,6 @@ export function run(fleet: Fleet, seed: number, everyMillis: number): { looks: L
         progress: null,
       })),
     ]
-    const seconds = [...pace].map(([second, counts]): PaceSecond => ({ second, ...counts }))
     return {
       facts: {
         ...FACTS,
@@ -147,7 +146,7 @@ export function run(fleet: Fleet, seed: number, everyMillis: number): { looks: L
         records,
       },
       openLane: null,
-      pace: seconds.toSorted((a, b) => b.second - a.second).slice(0, PACE_SECONDS_KEPT),
+      pace: pace.seen(at),
       timing: { durations: [...durations], underWay, backoffMillis: fleet.backoffMillis * 0.75 },
     }
   }
@@ -177,9 +176,7 @@ export function run(fleet: Fleet, seed: number, everyMillis: number): { looks: L
           done += 1
           doneRecords += records
           countDuration(durations, now - lease.leasedAt)
-          const second = Math.floor(now / 1000)
-          const before = pace.get(second) ?? { partitions: 0, records: 0 }
-          pace.set(second, { partitions: before.partitions + 1, records: before.records + records })
+          pace.add(now, records)
         }
       } else if (lease.dueAt <= now) {
         leases.delete(lease.partition)

@@ -39,8 +39,6 @@ export const flushedBy = (tables: SqlTables): readonly Flushed[] => [
   flushed(remove(tables.tableSettings.only('table')), ({ tableSettings }) =>
     removed(tableSettings, (table) => ({ table })),
   ),
-  flushed(remove(tables.pace.only('task')), ({ pace }) => removed(pace, (task) => ({ task: Number(task) }))),
-  flushed(replace(tables.pace), ({ pace }) => written(pace, (second) => second)),
   flushed(insert(tables.tables, KEEP), ({ tables: named }) =>
     [...named].flatMap(([task, names]) => [...names].map((name) => ({ task, name }))),
   ),

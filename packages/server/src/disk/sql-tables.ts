@@ -17,7 +17,6 @@ const options: { readonly [Name in Section]: TableOptions<StoredRows[Name]> } = 
   ranges: { name: 'lane_range', key: ['lane', 'first'] },
   tables: { name: 'task_table', key: ['task', 'name'], order: 'position' },
   keys: { name: 'pull_key', key: ['key'] },
-  pace: { name: 'pace', key: ['task', 'second'] },
   instances: { name: 'instance', key: ['instanceId'] },
   produced: { name: 'produced_task', key: ['instance', 'task'] },
   // New rows are inserted with the descriptor only.

@@ -5,11 +5,9 @@ import type {
   LaneDetail,
   LeasedOrDelayedRow,
   TaskDetail,
-  TaskWithPace,
+  TaskWithLane,
 } from '../handoff/disk.ts'
 import { rowMakerOf } from '../handoff/fields.ts'
-import { PACE_SECONDS_KEPT } from '../handoff/views/eta.ts'
-import type { PaceSecond } from '../handoff/views/queries.ts'
 import { WITHIN_TAIL } from './partition-reads.ts'
 import type { SqlTables } from './sql-tables.ts'
 import {
@@ -51,7 +49,7 @@ export function taskViewsBy(session: Session, tables: SqlTables, by: IndexedBy) 
       if (which === 'parked') return session.all(newestWithParked, before, limit)
       return session.all(newestInState, which.state, before, limit)
     },
-    tasksWithPace: (ids) => eachOf(session, summary, ids),
+    tasksWithLane: (ids) => eachOf(session, summary, ids),
     taskDetail: async (taskId) => (await session.all(detail, taskId))[0] ?? null,
     async tasksWithTables(ids, names) {
       const named = ids.flatMap((id) => names.map((name) => [id, name]))
@@ -68,26 +66,20 @@ export function taskViewsBy(session: Session, tables: SqlTables, by: IndexedBy) 
   } satisfies Partial<Disk>
 }
 
-/** Tasks with the lane of their open level and the newest seconds of their pace. */
-function withSummary({ tasks, lanes, pace, dialect }: SqlTables): Query<TaskWithPace> {
-  const { array, list, parsed } = dialect
+/** Tasks with the lane of their open level. */
+function withSummary({ tasks, lanes, dialect }: SqlTables): Query<TaskWithLane> {
+  const { array, parsed } = dialect
   const openLane = `SELECT ${array}(${lanes.selected()}) FROM ${lanes.path}
     WHERE lane.task = task.id AND lane.level = task.open_level`
-  const seconds = `SELECT ${list}(${array}(second, partitions, records)) FROM
-    (SELECT second, partitions, records FROM ${pace.path} WHERE pace.task = task.id
-     ORDER BY second DESC LIMIT ${PACE_SECONDS_KEPT}) listed`
   const at = tasks.columns.length
   return {
     ...rowsOf(tasks),
-    selected: `${tasks.selected()}, (${openLane}), (${seconds})`,
+    selected: `${tasks.selected()}, (${openLane})`,
     read(values) {
       const openLane = parsed(values[at])
       return {
         task: tasks.read(values),
         openLane: openLane === null ? null : lanes.read(openLane as unknown[]),
-        pace: listIn<[number, number, number]>(parsed(values[at + 1])).map(
-          ([second, partitions, records]): PaceSecond => ({ second, partitions, records }),
-        ),
       }
     },
   }
@@ -110,7 +102,7 @@ function withDetail(tables: SqlTables, sources: Sources): Query<TaskDetail> {
   const mismatches = `SELECT ${list}(${array}(level, idx, spelling, record_count, reported_records)) FROM
     (SELECT level, idx, spelling, record_count, reported_records FROM ${sources.mismatchesOfTask}
      LIMIT ${MAX_LISTED_MISMATCHES}) listed`
-  const at = tables.tasks.columns.length + 2
+  const at = tables.tasks.columns.length + 1
   const ofLane = lanes.columns.length
   return {
     ...summary,

@@ -15,7 +15,6 @@ import type {
   StoredLane,
   StoredLaneTable,
   StoredLevel,
-  StoredPace,
   StoredTableSettings,
   StoredTask,
   StoredThroughput,
@@ -24,7 +23,6 @@ import type {
   DuePosition,
   InstancePosition,
   InstanceRecord,
-  PaceSecond,
   TaskDetails,
   ThroughputRow,
   TotalsAdded,
@@ -116,8 +114,8 @@ export interface Disk {
   /** Views. Rows are flushed before they are read. */
   taskDetail(taskId: string): Promise<TaskDetail | null>
   /** Newest first, with ids below `before`. */
-  taskPage(query: TaskPageQuery): Promise<TaskWithPace[]>
-  tasksWithPace(ids: readonly number[]): Promise<TaskWithPace[]>
+  taskPage(query: TaskPageQuery): Promise<TaskWithLane[]>
+  tasksWithLane(ids: readonly number[]): Promise<TaskWithLane[]>
   /** Returns those of these tasks that have partitions of one of these compute tables. */
   tasksWithTables(ids: readonly number[], tables: readonly string[]): Promise<TaskWithTables[]>
 
@@ -214,8 +212,6 @@ export interface RowChanges {
   readonly checkpoints: Map<number, string | null>
   /** Null deletes the key. */
   readonly keys: Map<string, StoredKey | null>
-  /** By `<task>:<second>`, the newest PACE_SECONDS_KEPT. Null by `<task>` deletes all of a task. */
-  readonly pace: Map<string, StoredPace | null>
   readonly ranges: IndexRangeOfLane[]
   /** By table. Null deletes the row: its settings are the default again. */
   readonly tableSettings: Map<string, StoredTableSettings | null>
@@ -316,11 +312,9 @@ export interface LeasedOrDelayedRow extends Omit<LeasedOrDelayed, 'renewed' | 'u
   readonly task: number
 }
 
-export interface TaskWithPace {
+export interface TaskWithLane {
   readonly task: StoredTask
   readonly openLane: StoredLane | null
-  /** Newest first. */
-  readonly pace: readonly PaceSecond[]
 }
 
 export interface TaskWithTables {
@@ -329,7 +323,7 @@ export interface TaskWithTables {
   readonly hasOthers: boolean
 }
 
-export interface TaskDetail extends TaskWithPace {
+export interface TaskDetail extends TaskWithLane {
   /** By level, at most MAX_LISTED_LEVELS. */
   readonly lanes: readonly LaneDetail[]
   readonly laneCount: number

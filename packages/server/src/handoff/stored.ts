@@ -134,15 +134,6 @@ export type StoredLevel = MutableRowOf<typeof levelFields>
 export const keyFields = { key: 'text', leases: of<readonly string[]>('json'), forgetAt: 'integer' } as const
 export type StoredKey = RowOf<typeof keyFields>
 
-/** Partitions of a task that were finished within one second. */
-export const paceFields = {
-  task: 'integer',
-  second: 'integer',
-  partitions: 'integer',
-  records: 'integer',
-} as const
-export type StoredPace = MutableRowOf<typeof paceFields>
-
 /** Partitions of a task that became done on a level within one minute or hour; see engine/throughput.ts. */
 export const throughputFields = {
   task: 'integer',

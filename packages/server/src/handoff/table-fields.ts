@@ -10,7 +10,6 @@ import {
   laneFields,
   laneTableFields,
   levelFields,
-  paceFields,
   rangeFields,
   type StoredLane,
   type StoredTask,
@@ -33,7 +32,6 @@ export const storedFields = {
   /** In the order of their first use within a task. */
   tables: { task: 'integer', name: 'text' },
   keys: keyFields,
-  pace: paceFields,
   instances: {
     instanceId: 'text',
     role: of<InstanceRole>('text'),

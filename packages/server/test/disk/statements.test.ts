@@ -2,39 +2,34 @@ import { describe, expect, test } from 'vitest'
 import { flushedBy } from '../../src/disk/flush.ts'
 import { textOf as inPostgres, postgres } from '../../src/disk/postgres/dialect.ts'
 import { textOf as inSqlite, sqlite } from '../../src/disk/sqlite/dialect.ts'
-import { paceFields } from '../../src/handoff/stored.ts'
+import { checkpointFields } from '../../src/handoff/stored.ts'
 
 // The SQL that follows from a list of fields, shown for a small table and for a part of one.
 
 const spaced = (text: string): string => text.replaceAll(/\s+/g, ' ').trim()
 
-const pace = { task: 3, second: 60, partitions: 2, records: 500 }
+const checkpoint = { partition: 3, text: 'page 7' }
 
 test('the fields of the small table', () => {
-  expect(paceFields).toEqual({
-    task: 'integer',
-    second: 'integer',
-    partitions: 'integer',
-    records: 'integer',
-  })
+  expect(checkpointFields).toEqual({ partition: 'key', text: 'text' })
 })
 
 describe('SQLite', () => {
   const statements = flushedBy(sqlite).map(({ statement }) => spaced(inSqlite(statement)))
 
   test('creates a table', () => {
-    expect(spaced(sqlite.pace.create())).toBe(
-      'CREATE TABLE pace ( task INTEGER NOT NULL, second INTEGER NOT NULL, partitions INTEGER NOT NULL, records INTEGER NOT NULL, PRIMARY KEY (task, second) )',
+    expect(spaced(sqlite.checkpoints.create())).toBe(
+      'CREATE TABLE checkpoint ( partition INTEGER PRIMARY KEY, text TEXT NOT NULL )',
     )
   })
 
   test('writes a row with each run of a statement', () => {
     expect(statements).toContain(
-      'INSERT INTO pace (task, second, partitions, records) VALUES (?, ?, ?, ?) ON CONFLICT (task, second) DO UPDATE SET partitions = excluded.partitions, records = excluded.records',
+      'INSERT INTO checkpoint (partition, text) VALUES (?, ?) ON CONFLICT (partition) DO UPDATE SET text = excluded.text',
     )
-    expect(sqlite.pace.values(pace)).toEqual([3, 60, 2, 500])
+    expect(sqlite.checkpoints.values(checkpoint)).toEqual([3, 'page 7'])
     expect(statements).toContain('UPDATE delivery SET progress = ?3 WHERE subscription = ?1 AND event = ?2')
-    expect(statements).toContain('DELETE FROM pace WHERE task = ?1')
+    expect(statements).toContain('DELETE FROM checkpoint WHERE partition = ?1')
   })
 
   test('reads a row as a list of values; a tag as text', () => {
@@ -53,20 +48,20 @@ describe('PostgreSQL', () => {
   const statements = flushedBy(postgres).map(({ statement }) => spaced(inPostgres(statement)))
 
   test('creates a table', () => {
-    expect(spaced(postgres.pace.create())).toBe(
-      'CREATE TABLE baton.pace ( task bigint NOT NULL, second bigint NOT NULL, partitions bigint NOT NULL, records bigint NOT NULL, PRIMARY KEY (task, second) )',
+    expect(spaced(postgres.checkpoints.create())).toBe(
+      'CREATE TABLE baton.checkpoint ( partition bigint PRIMARY KEY, text text COLLATE "C" NOT NULL )',
     )
   })
 
   test('writes many rows with one array for each column', () => {
     expect(statements).toContain(
-      'INSERT INTO baton.pace (task, second, partitions, records) SELECT n.task, n.second, n.partitions, n.records FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) AS n (task, second, partitions, records) ON CONFLICT (task, second) DO UPDATE SET partitions = excluded.partitions, records = excluded.records',
+      'INSERT INTO baton.checkpoint (partition, text) SELECT n.partition, n.text FROM unnest($1::bigint[], $2::text[]) AS n (partition, text) ON CONFLICT (partition) DO UPDATE SET text = excluded.text',
     )
     expect(statements).toContain(
       'UPDATE baton.delivery SET progress = n.progress FROM unnest($1::text[], $2::bigint[], $3::json[]) AS n (subscription, event, progress) WHERE delivery.subscription = n.subscription AND delivery.event = n.event',
     )
     expect(statements).toContain(
-      'DELETE FROM baton.pace USING unnest($1::bigint[]) AS n (task) WHERE pace.task = n.task',
+      'DELETE FROM baton.checkpoint USING unnest($1::bigint[]) AS n (partition) WHERE checkpoint.partition = n.partition',
     )
   })
 })

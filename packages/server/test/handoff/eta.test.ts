@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
+import { RecentPace } from '../../src/handoff/engine/state/recent-pace.ts'
 import { countDuration, countOf, quantileOf } from '../../src/handoff/rules/durations.ts'
 import { emptyTally, type TaskFacts } from '../../src/handoff/rules/task.ts'
 import * as eta from '../../src/handoff/views/eta.ts'
-import type { PaceSecond, TaskRow } from '../../src/handoff/views/queries.ts'
+import type { Seen, TaskRow } from '../../src/handoff/views/queries.ts'
 import { type LeasedOrDelayed, overdueOf } from '../../src/handoff/views/time-left.ts'
 
 const NOW = 10_000_000_000
-const SECOND = NOW / 1000
 
 /** A task of 100 partitions of 10 records, 20 of them done. */
 const facts = (changes: Partial<TaskFacts> = {}): TaskFacts => ({
@@ -35,62 +35,72 @@ const facts = (changes: Partial<TaskFacts> = {}): TaskFacts => ({
   ...changes,
 })
 
-const finished = (secondsAgo: number, partitions: number, records = partitions * 10): PaceSecond => ({
-  second: SECOND - secondsAgo,
+/** Finished within the last minute. */
+const finished = (partitions: number, records = partitions * 10, changes: Partial<Seen> = {}): Seen => ({
   partitions,
   records,
+  seconds: 60,
+  idleMillis: 1000,
+  ...changes,
 })
 
-const paceOf = (of: TaskFacts, pace: readonly PaceSecond[], openLane: TaskRow['openLane'] = null) =>
+const paceOf = (of: TaskFacts, pace: Seen | null, openLane: TaskRow['openLane'] = null) =>
   withoutReason(eta.paceOf({ facts: of, openLane, pace }, NOW))
 
 const withoutReason = ({ recordsPerSecond, etaSeconds }: eta.Pace) => ({ recordsPerSecond, etaSeconds })
 
 describe('the throughput', () => {
-  test('is taken over a minute when the last twenty settles are younger', () => {
-    const pace = [finished(1, 30), finished(20, 30), finished(200, 500)]
-    expect(paceOf(facts(), pace)).toEqual({ recordsPerSecond: 10, etaSeconds: 80 })
+  const seen = (since: number, ...settles: [secondsAgo: number, partitions: number][]): Seen => {
+    const pace = new RecentPace(NOW - since * 1000)
+    for (const [secondsAgo, partitions] of settles)
+      for (let left = partitions; left > 0; left -= 1) pace.add(NOW - secondsAgo * 1000, 10)
+    return pace.seen(NOW)
+  }
+
+  test('is taken over the last half minute or longer', () => {
+    const pace = seen(500, [200, 500], [50, 10], [20, 10], [10, 10])
+    expect(pace).toEqual({ partitions: 30, records: 300, seconds: 50, idleMillis: 10_000 })
+    expect(paceOf(facts(), pace)).toEqual({ recordsPerSecond: 6, etaSeconds: 800 / 6 })
   })
 
-  test('reaches back as far as the last twenty settles when they are older', () => {
-    const pace = [finished(1, 5), finished(100, 5), finished(200, 10), finished(300, 1000)]
-    expect(paceOf(facts(), pace)).toEqual({ recordsPerSecond: 1, etaSeconds: 800 })
+  test('reaches back as far as the last ten settles or more', () => {
+    const pace = seen(300, [250, 5], [200, 5], [100, 5], [1, 4])
+    expect(pace).toMatchObject({ partitions: 19, seconds: 300 })
   })
 
-  test('of a young task is taken over its age', () => {
-    const young = facts({ firstCallBackAt: NOW - 10_000 })
-    expect(paceOf(young, [finished(1, 20)])).toEqual({ recordsPerSecond: 20, etaSeconds: 40 })
+  test('is taken over a second at least, also if the clock was set back', () => {
+    expect(seen(0, [0, 1])).toMatchObject({ seconds: 1 })
+    expect(seen(-60, [-60, 1])).toMatchObject({ seconds: 1 })
   })
 
   test('counts declared records, so large partitions weigh more', () => {
-    const pace = [finished(2, 5, 600)]
-    expect(paceOf(facts(), pace)).toEqual({ recordsPerSecond: 10, etaSeconds: 80 })
+    expect(paceOf(facts(), finished(5, 600))).toEqual({ recordsPerSecond: 10, etaSeconds: 80 })
   })
 })
 
 describe('the time left', () => {
   test('is unknown below five settles', () => {
-    expect(paceOf(facts(), [finished(1, 4)]).etaSeconds).toBeNull()
-    expect(paceOf(facts(), [finished(1, 5)]).etaSeconds).not.toBeNull()
+    expect(paceOf(facts(), finished(4)).etaSeconds).toBeNull()
+    expect(paceOf(facts(), finished(5)).etaSeconds).not.toBeNull()
   })
 
   test('is counted in partitions where all counts are zero', () => {
     const empty = facts({ records: emptyTally() })
-    expect(paceOf(empty, [finished(1, 60, 0)])).toEqual({ recordsPerSecond: 0, etaSeconds: 80 })
+    expect(paceOf(empty, finished(60, 0))).toEqual({ recordsPerSecond: 0, etaSeconds: 80 })
   })
 
   test('leaves out what was cancelled and what is done', () => {
     const partly = facts({ records: { ...emptyTally(), ready: 300, cancelled: 500, done: 200 } })
-    expect(paceOf(partly, [finished(1, 60)]).etaSeconds).toBe(30)
+    expect(paceOf(partly, finished(60)).etaSeconds).toBe(30)
   })
 
   test('is unknown when only empty partitions were finished of a task that has records', () => {
-    expect(paceOf(facts(), [finished(1, 10, 0)]).etaSeconds).toBeNull()
+    expect(paceOf(facts(), finished(10, 0)).etaSeconds).toBeNull()
   })
 
   const nothing = { recordsPerSecond: null, etaSeconds: null }
   test('is unknown while paused, stalled, done, cancelled, or before anything was finished', () => {
-    const pace = [finished(1, 60)]
+    const pace = finished(60)
     expect(paceOf(facts({ paused: true }), pace)).toEqual(nothing)
     expect(paceOf(facts({ cancelled: true }), pace)).toEqual(nothing)
     expect(paceOf(facts({ partitions: { ...emptyTally(), parked: 3, done: 9 } }), pace)).toEqual(nothing)
@@ -99,11 +109,11 @@ describe('the time left', () => {
     const stuck = facts({ levelBarrier: true, openLevel: 0, partitions })
     const lane = { parkedSkipped: false, partitions: { ...emptyTally(), parked: 1 }, records: emptyTally() }
     expect(paceOf(stuck, pace, lane)).toEqual(nothing)
-    expect(paceOf(facts(), [])).toEqual(nothing)
+    expect(paceOf(facts(), null)).toEqual(nothing)
   })
 
   test('is unknown after a minute without work; a valid lease is work', () => {
-    const pace = [finished(62, 60)]
+    const pace = finished(60, 600, { idleMillis: 61_000 })
     expect(paceOf(facts(), pace)).toEqual(nothing)
     const working = facts({ partitions: { ...emptyTally(), ready: 79, leased: 1, done: 20 } })
     expect(paceOf(working, pace).etaSeconds).not.toBeNull()
@@ -128,8 +138,8 @@ describe('the time left, estimated with attempts', () => {
   /** Twenty attempts of two seconds. */
   const durations: number[] = []
   for (let at = 0; at < 20; at += 1) countDuration(durations, 2000)
-  const pace = [finished(1, 30), finished(20, 30)]
-  const left = (of: TaskFacts, underWay: readonly LeasedOrDelayed[], seen: readonly PaceSecond[] = pace) => {
+  const pace = finished(60)
+  const left = (of: TaskFacts, underWay: readonly LeasedOrDelayed[], seen: Seen | null = pace) => {
     const { etaSeconds, etaWaitsFor } = eta.paceOf(
       { facts: of, openLane: null, pace: seen, timing: { durations, underWay, backoffMillis: 7500 } },
       NOW,
@@ -162,7 +172,7 @@ describe('the time left, estimated with attempts', () => {
         {
           facts: nearlyDone,
           openLane: null,
-          pace: [],
+          pace: null,
           timing: { durations: known, underWay: [one], backoffMillis: 7500 },
         },
         NOW,
@@ -185,7 +195,7 @@ describe('the time left, estimated with attempts', () => {
       records: { ...emptyTally(), delayed: 10, done: 990 },
     })
     expect(left(delayed, [lease(0, 120_000, { state: 'delayed' })])).toEqual([122, 'back-off'])
-    expect(left(delayed, [lease(0, 120_000, { state: 'delayed' })], [])).toEqual([122, 'back-off'])
+    expect(left(delayed, [lease(0, 120_000, { state: 'delayed' })], null)).toEqual([122, 'back-off'])
   })
 
   test('leaves out parked partitions, which wait for an operator', () => {
@@ -206,8 +216,8 @@ describe('the time left, estimated with attempts', () => {
       records: { ...emptyTally(), ready: 800, leased: 40, done: 160 },
     })
     const four = [0, 1, 2, 3].map((index) => lease(500, 299_000, { index }))
-    expect(left(begun, four, [])).toEqual([46, 'pace'])
-    expect(left(facts(), [], [])).toEqual([null, null])
+    expect(left(begun, four, null)).toEqual([46, 'pace'])
+    expect(left(facts(), [], null)).toEqual([null, null])
   })
 
   test('reports partitions that take several times as long as others as overdue, the oldest first', () => {

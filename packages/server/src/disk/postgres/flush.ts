@@ -1,8 +1,7 @@
 import type { RowChanges } from '../../handoff/disk.ts'
 import { unitedRuns } from '../../handoff/rules/index-runs.ts'
-import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import { flushedBy } from '../flush.ts'
-import { plainArray, postgres, sending, textOf, unnest } from './dialect.ts'
+import { postgres, sending, textOf, unnest } from './dialect.ts'
 import type { Statement } from './session/connection.ts'
 
 const flushed = flushedBy(postgres).map(({ statement, rowsOf }) => ({
@@ -14,9 +13,6 @@ const flushed = flushedBy(postgres).map(({ statement, rowsOf }) => ({
 /** Entries are kept for a while after they are flushed, because an append checks the previous entry. */
 const ENTRIES_KEPT = 1000
 
-/** A search in each flush would cost more than keeping a few old seconds. */
-const FORGET_PACE_EVERY = 20
-
 /** The last entry that a flush up to `upTo` deletes. Never the newest. */
 export const deletableTo = (upTo: number): number => Math.max(0, upTo - ENTRIES_KEPT)
 
@@ -25,23 +21,11 @@ export function flushStatements(rowChanges: RowChanges, upTo: number, deletedTo:
   return [
     ...flushed.flatMap(({ table, text, rowsOf }) => [...sending(table, text, rowsOf(rowChanges))]),
     ...rangesStatement(rowChanges.ranges),
-    ...forgetPaceStatement(rowChanges.pace),
     {
       text: 'DELETE FROM baton.entry WHERE number > $1 AND number <= $2',
       values: [deletedTo, deletableTo(upTo)],
     },
   ]
-}
-
-const FORGET_PACE = `DELETE FROM baton.pace p USING unnest($1::bigint[]) AS n (task)
-  WHERE p.task = n.task AND p.second < (
-    SELECT second FROM baton.pace WHERE task = n.task ORDER BY second DESC OFFSET ${PACE_SECONDS_KEPT - 1} LIMIT 1)`
-
-function forgetPaceStatement(rowChanges: RowChanges['pace']): Statement[] {
-  const old = [...rowChanges.values()].flatMap((stored) =>
-    stored !== null && stored.second % FORGET_PACE_EVERY === 0 ? [stored.task] : [],
-  )
-  return old.length === 0 ? [] : [{ text: FORGET_PACE, values: [plainArray([...new Set(old)])] }]
 }
 
 /**

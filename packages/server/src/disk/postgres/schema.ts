@@ -117,9 +117,6 @@ ${postgres.tableSettings.create()};
 ${postgres.keys.create()};
 CREATE INDEX pull_key_to_forget ON baton.pull_key (forget_at);
 
--- Partitions finished per task and second: what the rate and the time left are read from.
-${postgres.pace.create()} WITH (fillfactor = 70);
-
 -- What became done per task and level, by minute and by hour. Levels from THROUGHPUT_LEVELS up share one row.
 ${postgres.throughput.create()} WITH (fillfactor = 70);
 CREATE INDEX throughput_by_age ON baton.throughput (step, at);

@@ -1,7 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { RowChanges } from '../../handoff/disk.ts'
 import type { NextIds } from '../../handoff/stored.ts'
-import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import { flushedBy } from '../flush.ts'
 import { arrayQuery, sqlite, writer } from './dialect.ts'
 import { Ranges } from './ranges.ts'
@@ -26,27 +25,17 @@ export class FlushedRows {
   write(rowChanges: RowChanges): void {
     for (const { write, rowsOf } of this.#sql.flushed) write(rowsOf(rowChanges))
     for (const range of rowChanges.ranges) this.#ranges.add(range)
-    this.#trimPace(rowChanges)
     if (rowChanges.nextIds !== null) this.setNextIds(rowChanges.nextIds)
   }
 
   setNextIds({ task, lane, partition, event }: NextIds): void {
     this.#sql.setNextIds.run(task, lane, partition, event)
   }
-
-  #trimPace({ pace }: RowChanges): void {
-    const changed = new Set([...pace.values()].flatMap((second) => second?.task ?? []))
-    for (const task of changed) this.#sql.trimPace.run(task, task, PACE_SECONDS_KEPT - 1)
-  }
 }
 
 function prepare(db: DatabaseSync) {
   return {
     flushed: flushed.map(({ statement, rowsOf }) => ({ write: writer(db, statement), rowsOf })),
-    trimPace: db.prepare(
-      `DELETE FROM pace WHERE task = ? AND second <
-         (SELECT second FROM pace WHERE task = ? ORDER BY second DESC LIMIT 1 OFFSET ?)`,
-    ),
     nextIds: arrayQuery<[task: number, lane: number, partition: number, event: number]>(
       db,
       'SELECT next_task, next_lane, next_partition, next_event FROM flushed WHERE id = 1',

@@ -71,9 +71,6 @@ CREATE INDEX instance_ended ON instance (last_seen_at) WHERE draining = 1;
 ${sqlite.produced.create()} STRICT, WITHOUT ROWID;
 CREATE INDEX produced_task_newest ON produced_task (instance, at);
 
--- Partitions finished per task and second: what the rate and the time left are read from.
-${sqlite.pace.create()} STRICT, WITHOUT ROWID;
-
 -- What became done per task and level, by minute and by hour. Levels from THROUGHPUT_LEVELS up share one row.
 ${sqlite.throughput.create()} STRICT, WITHOUT ROWID;
 CREATE INDEX throughput_by_age ON throughput (step, at);

@@ -7,7 +7,7 @@ import { EndedAttempts } from './state/ended-attempts.ts'
 import { Sweeps } from './sweeps.ts'
 import type { Transaction } from './transaction.ts'
 import { mayAnswerWithoutEntry, runBatch } from './verbs/batch.ts'
-import { control, lastSettledAt } from './verbs/control.ts'
+import { control } from './verbs/control.ts'
 import { LargeCallBacks } from './verbs/large-call-back.ts'
 import { MaintenanceSteps } from './verbs/maintenance-steps.ts'
 import { pauseInstance, revokeLease, revokeLeases } from './verbs/revoke.ts'
@@ -73,12 +73,9 @@ export async function openEngine(options: EngineOptions): Promise<Store> {
     maintain: (request) => maintenance.run(request),
     control: (request) => {
       // These verbs find partitions by their state on disk.
-      if (request.verb !== 'retry' && request.verb !== 'skip-parked')
-        return exclusive.transact((tx) => control(tx, request, 0))
-      return exclusive.runFlushed(async () => {
-        const settledAt = await lastSettledAt(disk, request, runner.now)
-        return runner.transact((tx) => control(tx, request, settledAt))
-      })
+      const findsRows = request.verb === 'retry' || request.verb === 'skip-parked'
+      const run = () => runner.transact((tx) => control(tx, request))
+      return findsRows ? exclusive.runFlushed(run) : exclusive.run(run)
     },
     setTable: (change) => exclusive.transact(async (tx) => setTable(tx, change)),
     revokeLeases: (request) => exclusive.transact((tx) => revokeLeases(tx, request)),

@@ -11,13 +11,11 @@ import {
   laneFields,
   laneTableFields,
   type NextIds,
-  paceFields,
   rangeFields,
   type StoredKey,
   type StoredLane,
   type StoredLaneTable,
   type StoredLevel,
-  type StoredPace,
   type StoredTableSettings,
   type StoredTask,
   taskFields,
@@ -41,9 +39,6 @@ export interface Entry {
   /** Null removes the row. */
   readonly partitions: readonly (readonly [id: number, status: PartitionStatus | null])[]
   readonly keys: readonly (readonly [key: string, row: StoredKey | null])[]
-  readonly pace: readonly StoredPace[]
-  /** Tasks whose pace rows are deleted. */
-  readonly paceOver: readonly number[]
   readonly ranges: readonly IndexRangeOfLane[]
   readonly tables: readonly (readonly [task: number, table: string])[]
   readonly produced: readonly (readonly [task: number, instance: string, at: number])[]
@@ -81,7 +76,6 @@ const laneValues = packing<Omit<StoredLane, keyof Tallies | 'tag'>>(
   namesOf(laneFields).filter((field) => field !== 'tag'),
 )
 const laneTableValues = packing<StoredLaneTable>(namesOf(laneTableFields))
-const paceValues = packing<StoredPace>(namesOf(paceFields))
 const rangeValues = packing<IndexRangeOfLane>(namesOf(rangeFields))
 const doneValues = packing<DoneWithin>(['task', 'level', 'minute', 'partitions', 'records'])
 /** Pulls are not included: an empty pull writes no entry. */
@@ -89,7 +83,7 @@ const totalValues = packing<InstanceTotals>(totalFields.filter((field) => field 
 
 /** The parts of an entry, in the order of its text. A new one comes last. */
 const parts = [
-  ...(['tasks', 'lanes', 'levels', 'partitions', 'keys', 'pace', 'paceOver', 'ranges'] as const),
+  ...(['tasks', 'lanes', 'levels', 'partitions', 'keys', 'ranges'] as const),
   ...(['tables', 'produced', 'instances', 'nextIds', 'outbox', 'totals', 'laneTables'] as const),
   ...(['throughput', 'audit', 'at', 'tableSettings', 'checkpoints'] as const),
 ] satisfies (keyof Entry)[]
@@ -106,7 +100,6 @@ const packedEntry = (entry: Entry) => ({
   partitions: entry.partitions.map(([id, status]) =>
     status === null ? [id] : packStatus(id, status, entry.at),
   ),
-  pace: entry.pace.map(paceValues.pack),
   ranges: entry.ranges.map(rangeValues.pack),
   outbox: entry.outbox === null ? null : packOutbox(entry.outbox, entry.tasks),
   totals: entry.totals.map(({ instanceId, role, at, lostUnlessSeenSince, totals }) => {
@@ -149,7 +142,6 @@ export function decodeEntry(body: string): Entry {
       values[0] as number,
       values.length === 1 ? null : unpackStatus(values, at),
     ]),
-    pace: packed.pace.map(paceValues.unpack),
     ranges: packed.ranges.map(rangeValues.unpack),
     outbox: outbox === null ? null : unpackOutbox(outbox, tasks, at),
     totals: packed.totals.map(([instanceId, role, seenAt, lostUnlessSeenSince, ...values]) => ({

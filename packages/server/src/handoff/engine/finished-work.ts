@@ -1,4 +1,3 @@
-import type { StoredPace } from '../stored.ts'
 import { type Lane, type Partition, type Table, type Task, tableOf } from './state/memory-rows.ts'
 import { type DoneWithin, doneWithin } from './throughput.ts'
 
@@ -12,20 +11,12 @@ interface Changes {
 
 /** What a transaction finishes: for the pace of tasks and tables, and the throughput history. */
 export class FinishedWork {
-  /** The tables of the finished partitions, with their records. */
-  readonly byTable: [Table, records: number][] = []
+  readonly partitions: { readonly table: Table; readonly task: Task; readonly records: number }[] = []
   readonly throughput: DoneWithin[] = []
-  /** Tasks whose pace rows are deleted. */
-  readonly paceOver: number[] = []
-  readonly #pace = new Set<StoredPace>()
   readonly #tx: Changes
 
   constructor(tx: Changes) {
     this.#tx = tx
-  }
-
-  get pace(): StoredPace[] {
-    return Array.from(this.#pace, (pace) => ({ ...pace }))
   }
 
   add(partition: Partition): void {
@@ -34,12 +25,7 @@ export class FinishedWork {
     const { parentTask: task } = lane
     tx.touchLane(lane)
     tx.touchTask(task)
-    this.byTable.push([tableOf(partition), recordCount])
-    const second = Math.floor(tx.now / 1000)
-    if (task.pace?.second !== second) task.pace = { task: task.id, second, partitions: 0, records: 0 }
-    task.pace.partitions += 1
-    task.pace.records += recordCount
-    this.#pace.add(task.pace)
+    this.partitions.push({ table: tableOf(partition), task, records: recordCount })
     let done = lane.done
     if (done === null || lane.doneIn !== tx.number) {
       done = doneWithin(task.id, lane.level, tx.now)
@@ -49,11 +35,5 @@ export class FinishedWork {
     }
     done.partitions += 1
     done.records += recordCount
-  }
-
-  forgetPace(task: Task): void {
-    this.#tx.touchTask(task)
-    task.pace = null
-    this.paceOver.push(task.id)
   }
 }

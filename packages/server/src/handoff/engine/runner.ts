@@ -67,6 +67,9 @@ const FLUSH_BACKLOG = 8
 /** How long a confirmation that this node leads is enough for an answer without an entry. */
 const CONFIRMED_MILLIS = 5000
 
+/** Before its first partition was finished, a task is taken to have done nothing for this long. */
+const FIRST_PACE_MILLIS = 60_000
+
 type Committed = (tx: Transaction) => void
 
 /**
@@ -184,9 +187,11 @@ export class Runner {
   async #appended(tx: Transaction, entry: Entry): Promise<void> {
     this.#confirmedAt = tx.now
     for (const task of tx.cancelled) tx.memory.closeLanes(task)
-    for (const [table, records] of tx.finished.byTable) {
+    for (const { table, task, records } of tx.finished.partitions) {
       table.pace ??= new RecentPace(tx.now)
       table.pace.add(tx.now, records)
+      task.pace ??= new RecentPace(Math.max(task.firstCallBackAt, tx.now - FIRST_PACE_MILLIS))
+      task.pace.add(tx.now, records)
     }
     this.#committed(tx)
     // A flush failed meanwhile. This entry is durable, and unflushed ones are read from the disk again.

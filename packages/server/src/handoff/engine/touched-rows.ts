@@ -53,10 +53,9 @@ export class TouchedRows {
   }
 
   keepTask(task: Task): void {
-    const { pace, durations, partitions, records } = task
+    const { durations, partitions, records } = task
     const before = {
       ...task,
-      pace: pace === null ? null : { ...pace },
       durations: durations.slice(),
       partitions: { ...partitions },
       records: { ...records },

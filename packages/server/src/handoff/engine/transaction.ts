@@ -356,8 +356,6 @@ export class Transaction implements EngineContext {
       partitions: this.#changedPartitions(),
       checkpoints: [...this.#checkpoints],
       keys: [...this.#keys],
-      pace: this.finished.pace,
-      paceOver: this.finished.paceOver,
       ranges: this.#ranges,
       tables: this.#tables,
       produced: this.#produced,

@@ -1,6 +1,6 @@
 import type { ScaleLimit } from '@baton/protocol'
 import { type Tally, type TaskFacts, taskState, totalOf, unfinishedOf } from '../rules/task.ts'
-import type { PaceSecond, TaskRow } from './queries.ts'
+import type { Seen, TaskRow } from './queries.ts'
 import {
   type Effort,
   effortLeft,
@@ -10,12 +10,8 @@ import {
   type WaitsFor,
 } from './time-left.ts'
 
-/** The pace is measured over at least this time or this many settles, whichever is longer. */
-const WINDOW_MILLIS = 60_000
-const WINDOW_SETTLES = 20
-
-/** The seconds kept per task: enough for a minute, and for the last settles of a slow task. */
-export const PACE_SECONDS_KEPT = 80
+/** After this time without a finished partition there is no pace, unless some are leased. */
+export const IDLE_MILLIS = 60_000
 
 /** With fewer settles, no ETA is given. */
 export const SETTLES_FOR_ETA = 5
@@ -33,7 +29,7 @@ export function paceOf(row: TaskRow, now: number): Pace {
   const { openLane, timing } = row
   if (taskState(row.facts, openLane) !== 'open') return NO_PACE
   const facts = withoutPausedTables(row)
-  const seen = seenLately(row, now)
+  const seen = seenLately(row)
   // Only what is held on paused tables is left.
   if (facts !== row.facts && withoutParked(facts.partitions) === 0)
     return { ...NO_PACE, recordsPerSecond: seen === null ? null : seen.records / seen.seconds }
@@ -57,37 +53,9 @@ function withoutPausedTables({ facts, heldByTable }: TaskRow): TaskFacts {
   }
 }
 
-interface Seen {
-  readonly partitions: number
-  readonly records: number
-  readonly seconds: number
-}
-
 /** What was finished recently; null if nothing was. */
-function seenLately({ facts, pace: newestFirst }: Pick<TaskRow, 'facts' | 'pace'>, now: number): Seen | null {
-  const newest = newestFirst[0]
-  if (newest === undefined) return null
-  const start = windowStart(newestFirst, now)
-  const isIdle = facts.partitions.leased === 0 && now - endOf(newest) > WINDOW_MILLIS
-  if (isIdle) return null
-  const seen = newestFirst.filter((second) => endOf(second) > start)
-  return {
-    partitions: seen.reduce((sum, second) => sum + second.partitions, 0),
-    records: seen.reduce((sum, second) => sum + second.records, 0),
-    // A task younger than the window has not existed for all of it.
-    seconds: Math.max(now - Math.max(start, facts.firstCallBackAt), 1000) / 1000,
-  }
-}
-
-function windowStart(newestFirst: readonly PaceSecond[], now: number): number {
-  let settles = 0
-  for (const second of newestFirst) {
-    settles += second.partitions
-    if (settles >= WINDOW_SETTLES) return Math.min(now - WINDOW_MILLIS, second.second * 1000)
-  }
-  const oldest = newestFirst.at(-1)
-  return Math.min(now - WINDOW_MILLIS, (oldest?.second ?? 0) * 1000)
-}
+const seenLately = ({ facts, pace }: Pick<TaskRow, 'facts' | 'pace'>): Seen | null =>
+  pace === null || (facts.partitions.leased === 0 && pace.idleMillis > IDLE_MILLIS) ? null : pace
 
 /** In records, or in partitions if none has records. Parked ones wait for an operator. */
 function paceIn(facts: TaskFacts, seen: Seen | null): SeenPace {
@@ -103,10 +71,6 @@ function paceIn(facts: TaskFacts, seen: Seen | null): SeenPace {
 function leftAtPace(facts: TaskFacts, seen: Seen | null): TimeLeft | null {
   const { perSecond, left, isSure } = paceIn(facts, seen)
   return isSure && perSecond > 0 ? { seconds: left / perSecond, waitsFor: 'pace' } : null
-}
-
-function endOf({ second }: PaceSecond): number {
-  return (second + 1) * 1000
 }
 
 export interface TaskDemand {
@@ -145,7 +109,7 @@ export function demandOf(row: TaskRow, now: number): TaskDemand {
     most: Math.min(handedOutAtOnce, maxLeases),
     limitedBy: maxLeases < handedOutAtOnce ? 'max-leases' : 'partitions',
     runsOn: isOpen ? 0 : partitions.leased,
-    seen: isOpen ? seenLately(row, now) : null,
+    seen: isOpen ? seenLately(row) : null,
     holders: leased.map(({ holder }) => holder),
   }
 }

@@ -38,18 +38,18 @@ export interface Amount {
   readonly records: number
 }
 
-/** One second in which partitions of a task were finished. */
-export interface PaceSecond {
-  readonly second: number
-  readonly partitions: number
-  readonly records: number
+/** What was finished lately, in how many seconds, and how long ago the last of it was. */
+export interface Seen extends Amount {
+  readonly seconds: number
+  readonly idleMillis: number
 }
 
 export interface TaskRow {
   readonly facts: TaskFacts
   /** The only open level of a task with a barrier; see view-state.ts and rules/task.ts. */
   readonly openLane: Pick<LaneFacts, 'parkedSkipped' | 'partitions' | 'records'> | null
-  readonly pace: readonly PaceSecond[]
+  /** Null: nothing was finished since this node leads. */
+  readonly pace: Seen | null
   /** Why most of what is parked failed, else most attempts; see rules/failures.ts. */
   readonly reason?: string | null
   readonly timing?: Timing

@@ -1,6 +1,5 @@
 import { MAX_LISTED_GAPS, MAX_LISTED_LEVELS, MAX_LISTED_TABLES } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
-import { PACE_SECONDS_KEPT } from '../../../src/handoff/views/eta.ts'
 import { aLane, aRow, aTask, byId, NOW, rowChanges, status, tally } from './builders.ts'
 import { type DiskHarness, disksOf } from './harness.ts'
 
@@ -39,7 +38,6 @@ export function viewsTopic(harness: DiskHarness): void {
       expect(await disk.taskDetail('task-1')).toEqual({
         task,
         openLane: lanes[1],
-        pace: [],
         lanes: [
           { lane: lanes[1], ranges: [{ first: 5, last: 6 }], lastIndex: 6 },
           { lane: lanes[0], ranges: [], lastIndex: 0 },
@@ -100,7 +98,7 @@ export function viewsTopic(harness: DiskHarness): void {
       expect(await page(5, 10, 'parked')).toEqual([2])
       expect(await page(Number.MAX_SAFE_INTEGER, 10, { state: 'open' })).toEqual([3, 2])
       expect(await page(3, 10, { state: 'open' })).toEqual([2])
-      const summaries = await disk.tasksWithPace([3, 9, 1])
+      const summaries = await disk.tasksWithLane([3, 9, 1])
       expect(summaries.map(({ task }) => task.id)).toEqual([3, 1])
       expect(summaries.map(({ openLane }) => openLane)).toEqual([lane, null])
     })
@@ -139,33 +137,6 @@ export function viewsTopic(harness: DiskHarness): void {
       ])
       expect(await having([1, 2], ['RESULTS.A', "results'"])).toEqual([])
       expect(await having([], ['results.a'])).toEqual([])
-    })
-
-    test('keep the newest seconds of the throughput of a task', async () => {
-      const { disk } = await create()
-      const pace = (task: number, second: number, partitions: number) =>
-        [`${task}:${second}`, { task, second, partitions, records: 10 * partitions }] as const
-      await disk.flush(
-        rowChanges({
-          tasks: byId(aTask(1), aTask(2)),
-          pace: new Map([pace(1, 100, 1), pace(1, 101, 2), pace(2, 100, 9)]),
-        }),
-        0,
-      )
-      await disk.flush(rowChanges({ pace: new Map([pace(1, 101, 5)]) }), 0)
-      const of = async (taskId: string) => (await disk.taskDetail(taskId))?.pace
-      expect(await of('task-1')).toEqual([
-        { second: 101, partitions: 5, records: 50 },
-        { second: 100, partitions: 1, records: 10 },
-      ])
-      const more = Array.from({ length: PACE_SECONDS_KEPT + 20 }, (_, at) => pace(1, 200 + at, 1))
-      await disk.flush(rowChanges({ pace: new Map(more) }), 0)
-      const seconds = await of('task-1')
-      expect(seconds).toHaveLength(PACE_SECONDS_KEPT)
-      expect(seconds?.[0]?.second).toBe(200 + PACE_SECONDS_KEPT + 19)
-      await disk.flush(rowChanges({ pace: new Map([['1', null]]) }), 0)
-      expect(await of('task-1')).toEqual([])
-      expect(await of('task-2')).toHaveLength(1)
     })
 
     test('count the states of a lane by cell, by rank or of a sample by index', async () => {

@@ -53,10 +53,6 @@ const rowChanges = {
     ['k', { key: 'k', leases: [], forgetAt: 1 }],
     ['l', null],
   ]),
-  pace: new Map([
-    ['1:20', { task: 1, second: 20, partitions: 1, records: 1 }],
-    ['2', null],
-  ]),
   ranges: [{ lane: 1, first: 1, last: 2 }],
   tables: new Map([[1, new Set(['t'])]]),
   produced: new Map([['1:p', { task: 1, instance: 'p', at: 1 }]]),

@@ -42,8 +42,6 @@ const entry = (partitions: Entry['partitions'], at = NOW): Entry => ({
   levels: [],
   partitions,
   keys: [],
-  pace: [],
-  paceOver: [],
   ranges: [],
   tables: [],
   produced: [],

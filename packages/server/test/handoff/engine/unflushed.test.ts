@@ -13,8 +13,6 @@ const entry = (...partitions: [id: number, change: Partial<PartitionStatus>][]):
   levels: [],
   partitions: partitions.map(([id, change]) => [id, statusOf({ ...untouched(), ...change })]),
   keys: [],
-  pace: [],
-  paceOver: [],
   ranges: [],
   tables: [],
   produced: [],

@@ -1,14 +1,7 @@
 import type { StoredPartition } from '../../partition.ts'
 import { NO_TABLE_SETTINGS, type TableSettings } from '../../rules/policy.ts'
 import type { Progress } from '../../rules/progress.ts'
-import type {
-  StoredKey,
-  StoredLane,
-  StoredLaneTable,
-  StoredLevel,
-  StoredPace,
-  StoredTask,
-} from '../../stored.ts'
+import type { StoredKey, StoredLane, StoredLaneTable, StoredLevel, StoredTask } from '../../stored.ts'
 import type { DoneWithin } from '../throughput.ts'
 import { type Arrival, Arrivals } from './arrivals.ts'
 import { Heap, type InHeap } from './heap.ts'
@@ -32,7 +25,7 @@ export interface Task extends StoredTask, Changing {
   readonly lanes: Map<number, Lane>
   /** Its lanes in which partitions wait, by compute table. A mixed lane is by itself, by its id. */
   readonly tables: Map<string | number, TaskTable>
-  pace: StoredPace | null
+  pace: RecentPace | null
   /** As of the last event about the task, or when it was loaded. */
   lastEventState: StoredTask['state']
   lastEventGeneration: number

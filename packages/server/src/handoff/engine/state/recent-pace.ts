@@ -1,46 +1,51 @@
-import type { Amount } from '../../views/queries.ts'
+import type { Seen } from '../../views/queries.ts'
 
-const STEP_MILLIS = 10_000
-const STEPS = 7
+/** A window ends when it has lasted this long and has this many partitions. */
+const WINDOW_MILLIS = 30_000
+const WINDOW_PARTITIONS = 10
 
-/** What was finished within the last minute, in memory only. */
+interface Window {
+  readonly since: number
+  partitions: number
+  records: number
+}
+
+const windowFrom = (since: number): Window => ({ since, partitions: 0, records: 0 })
+
+/** What was finished of a task or a table in the last two windows, in memory only. */
 export class RecentPace {
-  readonly #partitions = new Float64Array(STEPS)
-  readonly #records = new Float64Array(STEPS)
-  readonly #since: number
-  #step: number
+  #before: Window
+  #current: Window
+  /** When something was last finished. */
+  #lastAt: number
 
-  constructor(now: number) {
-    this.#since = now
-    this.#step = Math.floor(now / STEP_MILLIS)
+  constructor(since: number) {
+    this.#before = windowFrom(since)
+    this.#current = this.#before
+    this.#lastAt = since
   }
 
   add(now: number, recordCount: number): void {
-    this.#advance(now)
-    const index = this.#step % STEPS
-    this.#partitions[index] = (this.#partitions[index] ?? 0) + 1
-    this.#records[index] = (this.#records[index] ?? 0) + recordCount
-  }
-
-  /** Null if nothing was finished. */
-  perSecond(now: number): Amount | null {
-    this.#advance(now)
-    const partitions = this.#partitions.reduce((sum, one) => sum + one, 0)
-    if (partitions === 0) return null
-    const begin = Math.max((this.#step - STEPS + 1) * STEP_MILLIS, this.#since)
-    const seconds = Math.max(now - begin, 1000) / 1000
-    const records = this.#records.reduce((sum, one) => sum + one, 0)
-    return { partitions: partitions / seconds, records: records / seconds }
-  }
-
-  /** Clears the steps that have passed. The clock may have been set back. */
-  #advance(now: number): void {
-    const step = Math.floor(now / STEP_MILLIS)
-    for (let passed = 0; this.#step < step && passed < STEPS; passed += 1) {
-      this.#step += 1
-      this.#partitions[this.#step % STEPS] = 0
-      this.#records[this.#step % STEPS] = 0
+    const { since, partitions } = this.#current
+    if (now - since >= WINDOW_MILLIS && partitions >= WINDOW_PARTITIONS) {
+      this.#before = this.#current
+      this.#current = windowFrom(now)
     }
-    this.#step = Math.max(this.#step, step)
+    this.#current.partitions += 1
+    this.#current.records += recordCount
+    this.#lastAt = now
+  }
+
+  /** The clock may have been set back. */
+  seen(now: number): Seen {
+    const [before, current] = [this.#before, this.#current]
+    const sum = (unit: 'partitions' | 'records') =>
+      current === before ? before[unit] : before[unit] + current[unit]
+    return {
+      partitions: sum('partitions'),
+      records: sum('records'),
+      seconds: Math.max(now - before.since, 1000) / 1000,
+      idleMillis: now - this.#lastAt,
+    }
   }
 }

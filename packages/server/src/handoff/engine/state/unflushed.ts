@@ -13,7 +13,6 @@ export const noRowChanges = (): RowChanges => ({
   partitions: new Map(),
   checkpoints: new Map(),
   keys: new Map(),
-  pace: new Map(),
   ranges: [],
   tableSettings: new Map(),
   tables: new Map(),
@@ -36,11 +35,6 @@ export function addEntry(rowChanges: RowChanges, entry: Entry): void {
   for (const [id, status] of entry.partitions) rowChanges.partitions.set(id, status)
   for (const [partition, text] of entry.checkpoints) rowChanges.checkpoints.set(partition, text)
   for (const [key, row] of entry.keys) rowChanges.keys.set(key, row)
-  for (const pace of entry.pace) rowChanges.pace.set(`${pace.task}:${pace.second}`, pace)
-  for (const task of entry.paceOver) {
-    for (const [place, pace] of rowChanges.pace) if (pace?.task === task) rowChanges.pace.delete(place)
-    rowChanges.pace.set(`${task}`, null)
-  }
   for (const range of entry.ranges) rowChanges.ranges.push(range)
   for (const [table, row] of entry.tableSettings) rowChanges.tableSettings.set(table, row)
   for (const [task, table] of entry.tables) addTable(rowChanges, task, table)

@@ -1,4 +1,3 @@
-import type { Disk } from '../../disk.ts'
 import { withFinished } from '../../rules/attempts.ts'
 import {
   type ControlRequest,
@@ -40,21 +39,8 @@ interface Applied {
   readonly total?: number
 }
 
-/** When a partition of a task that is to be done again was last settled; 0 unless a clock was set back since. */
-export async function lastSettledAt(disk: Disk, request: ControlRequest, now: number): Promise<number> {
-  if (request.verb !== 'retry' || !request.done) return 0
-  const tasks = await disk.tasksNamed([request.taskId])
-  const [summary] = await disk.tasksWithPace(tasks.map(({ id }) => id))
-  const newest = (summary?.pace[0]?.second ?? 0) * 1000
-  return newest > now ? newest + 999 : 0
-}
-
 /** Runs one step. Pause, resume, cancel, barrier and seal change only the task. */
-export async function control(
-  tx: Transaction,
-  request: ControlRequest,
-  lastSettledAt: number,
-): Promise<ControlResult> {
+export async function control(tx: Transaction, request: ControlRequest): Promise<ControlResult> {
   const known = await taskNamed(tx, request.taskId)
   if (request.verb === 'settings' && (known === undefined || !exists(known)))
     return setBefore(tx, known, request)
@@ -62,7 +48,7 @@ export async function control(
   const task = known
   const refusal = refusalOfControl(task, request)
   if (refusal !== undefined) return refusal
-  const outcome = await carryOut(tx, task, request, lastSettledAt)
+  const outcome = await carryOut(tx, task, request)
   if ('kind' in outcome) return outcome
   await moveBarriers(tx)
   await concludeTasks(tx)
@@ -112,7 +98,6 @@ async function carryOut(
   tx: Transaction,
   task: Task,
   request: ControlRequest,
-  lastSettledAt: number,
 ): Promise<Applied | ControlResult> {
   switch (request.verb) {
     case 'pause':
@@ -153,7 +138,7 @@ async function carryOut(
     case 'skip-parked':
       return await skipParked(tx, task)
     case 'retry': {
-      const outcome = await retry(tx, task, request, lastSettledAt)
+      const outcome = await retry(tx, task, request)
       if (!('kind' in outcome)) emptyFailureWindow(tx, task)
       return outcome
     }
@@ -184,12 +169,7 @@ async function skipParked(tx: Transaction, task: Task): Promise<Applied> {
   return { changed, more: changed === STEP }
 }
 
-async function retry(
-  tx: Transaction,
-  task: Task,
-  request: RetryControl,
-  lastSettledAt: number,
-): Promise<Applied | ControlResult> {
+async function retry(tx: Transaction, task: Task, request: RetryControl): Promise<Applied | ControlResult> {
   if (tx.memory.lanesUsed >= tx.limits.lanes) return tooManyLanes(tx.memory, tx.limits)
   if (request.partitions !== null) return await retryNamed(tx, task, request.partitions, request.done)
   if (request.level !== null) {
@@ -198,7 +178,7 @@ async function retry(
   }
   const parked = await retryParked(tx, task, request)
   if (!request.done || parked.more) return { ...parked, total: parked.changed + parkedOf(task, request) }
-  const { changed } = await beginRerun(tx, task, request.level, lastSettledAt)
+  const { changed } = await beginRerun(tx, task, request.level)
   return { changed: parked.changed + changed }
 }
 
@@ -312,19 +292,12 @@ function requeue(tx: Transaction, partition: Partition, event: 'retry' | 'rerun'
 }
 
 /** The first step runs now, the others by `advanceRerun`: a repeated order does not start over. */
-async function beginRerun(
-  tx: Transaction,
-  task: Task,
-  only: number | null,
-  lastSettledAt: number,
-): Promise<{ changed: number }> {
+async function beginRerun(tx: Transaction, task: Task, only: number | null): Promise<{ changed: number }> {
   if (task.reruns.some((rerun) => rerun.only === only)) return { changed: 0 }
   const lane = only === null ? undefined : task.lanes.get(only)
   // Rows are flushed. The disk adds up the lanes, because there may be hundreds of thousands.
   const done = lane === undefined ? await tx.disk.doneRows(task.id) : lane.partitions.done - lane.purged
-  // If the clock was set back, partitions may have been settled in the future. They are included too.
-  const begunAt = Math.max(tx.now, lastSettledAt)
-  setReruns(tx, task, [...task.reruns, { only, begunAt, level: only ?? 0, index: -1 }])
+  setReruns(tx, task, [...task.reruns, { only, begunAt: tx.now, level: only ?? 0, index: -1 }])
   await advanceRerun(tx, task, task.reruns.length - 1)
   return { changed: done }
 }
@@ -354,7 +327,7 @@ export async function advanceRerun(tx: Transaction, task: Task, place: number): 
       if (left <= 0) break
       const some = rows.slice(0, left)
       for (const partition of some)
-        if (partition.state === 'done' && (partition.settledAt ?? 0) <= rerun.begunAt) rerunOne(tx, partition)
+        if (partition.state === 'done' && isBefore(tx, rerun, partition.settledAt)) rerunOne(tx, partition)
       left -= some.length + 1
       const isThrough = some.length === rows.length && rows.length < most
       // If its partitions are already done again, its event was held back until now.
@@ -365,6 +338,10 @@ export async function advanceRerun(tx: Transaction, task: Task, place: number): 
   }
   saveRerun(tx, task, place, { ...rerun, level, index })
 }
+
+/** What was settled in the future was so before the clock was set back. */
+const isBefore = ({ now }: Transaction, { begunAt }: Rerun, settledAt: number | null): boolean =>
+  settledAt === null || settledAt <= begunAt || settledAt > now
 
 function saveRerun(tx: Transaction, task: Task, place: number, rerun: Rerun | null): void {
   setReruns(tx, task, task.reruns.toSpliced(place, 1, ...(rerun === null ? [] : [rerun])))

@@ -183,7 +183,6 @@ async function purge(tx: Transaction, task: Task): Promise<void> {
   if (task.purgedAt === null) {
     tx.touchTask(task)
     task.purgedAt = tx.now
-    tx.finished.forgetPace(task)
   }
   const lanes = await lanesFrom(tx, task, 0, 'rows')
   let left = ROWS_PER_STEP

@@ -1,7 +1,8 @@
 import { MAX_TABLE_TASKS } from '@baton/protocol'
 import { NO_TABLE_SETTINGS } from '../../rules/policy.ts'
 import type { TableChange, TableChanged } from '../../store.ts'
-import type { TableDetails, TablePage, TableQuery } from '../../views/queries.ts'
+import { IDLE_MILLIS } from '../../views/eta.ts'
+import type { Amount, Seen, TableDetails, TablePage, TableQuery } from '../../views/queries.ts'
 import type { Table, Task } from '../state/memory-rows.ts'
 import type { Tables } from '../state/tables.ts'
 import type { Transaction } from '../transaction.ts'
@@ -42,10 +43,13 @@ function detailsOf({ askedAt: anyAskedAt }: Tables, table: Table, now: number): 
     leases,
     workers: holders.size,
     waiting: { ...waiting },
-    pace: pace?.perSecond(now) ?? null,
+    pace: pace === null ? null : perSecond(pace.seen(now)),
     lastAskedAt: Math.max(askedAt ?? 0, anyAskedAt ?? 0) || null,
   }
 }
+
+const perSecond = ({ partitions, records, seconds, idleMillis }: Seen): Amount | null =>
+  idleMillis > IDLE_MILLIS ? null : { partitions: partitions / seconds, records: records / seconds }
 
 function firstOf(tasks: Iterable<Task>): string[] {
   const names: string[] = []

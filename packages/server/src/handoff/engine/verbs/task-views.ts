@@ -1,5 +1,5 @@
 import { MAX_THROUGHPUT_POINTS, STEP_MILLIS, type ThroughputStep } from '@baton/protocol'
-import type { Disk, LeasedOrDelayedRow, TaskDetail, TaskWithPace } from '../../disk.ts'
+import type { Disk, LeasedOrDelayedRow, TaskDetail, TaskWithLane } from '../../disk.ts'
 import { mainReason } from '../../rules/failures.ts'
 import { gapsBetween } from '../../rules/index-runs.ts'
 import { backoffMillis, leaseMillis, policyOf } from '../../rules/policy.ts'
@@ -19,7 +19,6 @@ import type {
 } from '../../views/queries.ts'
 import type { Timing } from '../../views/time-left.ts'
 import { laneView, progressView } from '../../views/view-state.ts'
-import type { Memory } from '../state/memory.ts'
 import { ALL_TASKS, beginOf } from '../throughput.ts'
 import { heldIn, type ViewSource } from './view-source.ts'
 
@@ -34,14 +33,14 @@ const LEASES_READ_FOR_LISTS = 500
 const RENEWAL_MILLIS = 500
 
 /** If the query names tables: whether the task has other tables too. */
-type ChosenSummary = TaskWithPace & Pick<TaskRow, 'hasOtherTables'>
+type ChosenSummary = TaskWithLane & Pick<TaskRow, 'hasOtherTables'>
 
 export async function readTask(source: ViewSource, taskId: string): Promise<TaskDetails | null> {
   const { disk, memory, now } = source
   const detail = await disk.taskDetail(taskId)
   if (detail === null || !exists(detail.task)) return null
   const { lanes, laneCount, computeTables, mismatches } = detail
-  const row = taskRow(detail, await readTiming(source, [detail], LEASES_READ), memory)
+  const row = taskRow(detail, await readTiming(source, [detail], LEASES_READ), source)
   return {
     ...row,
     now,
@@ -109,7 +108,7 @@ async function readTasksNamed(
   const { disk } = source
   const { parked } = query
   const ids = (await disk.tasksNamed(names)).map(({ id }) => id)
-  const summaries = await havingTables(disk, await disk.tasksWithPace(ids), query)
+  const summaries = await havingTables(disk, await disk.tasksWithLane(ids), query)
   const found = summaries.filter(
     ({ task }) => isFound(task, query) && !(parked && (task.cancelled || task.partitions.parked === 0)),
   )
@@ -123,7 +122,7 @@ async function readTasksNamed(
 /** Keeps the tasks that have a table named by the query; all tasks if it names none. */
 async function havingTables(
   disk: Disk,
-  summaries: readonly TaskWithPace[],
+  summaries: readonly TaskWithLane[],
   { tables = null }: TaskQuery,
 ): Promise<readonly ChosenSummary[]> {
   if (tables === null || summaries.length === 0) return summaries
@@ -138,7 +137,7 @@ async function havingTables(
 
 export async function readTasksById(source: ViewSource, ids: readonly number[]): Promise<TaskRow[]> {
   const summaries = new Map(
-    (await source.disk.tasksWithPace(ids)).map((summary) => [summary.task.id, summary]),
+    (await source.disk.tasksWithLane(ids)).map((summary) => [summary.task.id, summary]),
   )
   const found = ids.flatMap((id) => {
     const summary = summaries.get(id)
@@ -153,7 +152,7 @@ async function rowsOf(
   leasesRead: number,
 ): Promise<TaskRow[]> {
   const timing = await readTiming(source, found, leasesRead)
-  return found.map((summary) => taskRow(summary, timing, source.memory))
+  return found.map((summary) => taskRow(summary, timing, source))
 }
 
 type TimingOf = (task: StoredTask) => Timing
@@ -164,7 +163,7 @@ const byEnd = (a: LeasedOrDelayedRow, b: LeasedOrDelayedRow): number =>
 /** Reads the leases and back-offs of all these tasks with one query, or none if there are none. */
 async function readTiming(
   { disk, memory, policy, now }: ViewSource,
-  summaries: readonly TaskWithPace[],
+  summaries: readonly TaskWithLane[],
   limit: number,
 ): Promise<TimingOf> {
   const isNeeded = summaries.some(({ task: { partitions } }) => partitions.leased + partitions.delayed > 0)
@@ -189,14 +188,14 @@ async function readTiming(
   }
 }
 
-function taskRow(summary: ChosenSummary, timingOf: TimingOf, memory: Memory): TaskRow {
-  const { task, openLane, pace, hasOtherTables } = summary
+function taskRow(summary: ChosenSummary, timingOf: TimingOf, { memory, now }: ViewSource): TaskRow {
+  const { task, openLane, hasOtherTables } = summary
   const heldByTable = heldIn(memory, task.id)
   const held = heldByTable === undefined ? {} : { heldByTable }
   return {
     facts: { ...task, ...progressView({ facts: task, openLane, ...held }) },
     openLane,
-    pace,
+    pace: memory.tasks.get(task.id)?.pace?.seen(now) ?? null,
     reason: mainReason(task.failures ?? []),
     timing: timingOf(task),
     ...held,
