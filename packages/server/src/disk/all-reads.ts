@@ -14,6 +14,6 @@ export const allReadsBy = (session: Session, tables: SqlTables, by: IndexedBy) =
   ...knownBy(session, tables),
   ...taskViewsBy(session, tables, by),
   ...historyBy(session, tables, by.conditions),
-  ...instancesBy(session, tables, by),
+  ...instancesBy(session, tables, by.conditions),
   outbox: outboxBy(session, tables, by.conditions),
 })

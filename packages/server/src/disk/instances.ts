@@ -14,8 +14,8 @@ import {
 } from '../handoff/views/queries.ts'
 import type { SqlTables } from './sql-tables.ts'
 import {
+  type Conditions,
   eachOf,
-  type IndexedBy,
   insert,
   LIMIT,
   listIn,
@@ -124,12 +124,8 @@ const producedTask = (
   records: { total: totalOf(records), done: records.done },
 })
 
-/** In SQL: a client that holds a lease or is paused is kept, however long it has been silent. */
-const mayBeForgotten = (tables: SqlTables, { conditions, columns }: IndexedBy): string =>
-  `paused_at IS NULL AND NOT EXISTS (SELECT 1 FROM ${tables.partitions.path}
-    ${conditions.leasesByHolder} AND ${columns.leasedBy} = instance.instance_id)`
-
-export function instancesBy(session: Session, tables: SqlTables, by: IndexedBy) {
+/** A client that holds a lease or is paused is kept, however long it has been silent. */
+export function instancesBy(session: Session, tables: SqlTables, where: Conditions) {
   const rows = rowsOf(tables.instances)
   const byNames = lookUp(rows, 'instance_id')
   const one = lookUp(withTasks(tables), 'instance_id')
@@ -145,12 +141,12 @@ export function instancesBy(session: Session, tables: SqlTables, by: IndexedBy) 
     rowsOf(names),
     'WHERE last_seen_at > 0 ORDER BY last_seen_at DESC LIMIT 1 OFFSET ? + 0',
   )
-  const unseen = select(rowsOf(names), `WHERE last_seen_at < ? AND ${mayBeForgotten(tables, by)} ${LIMIT}`)
+  const unseen = select(rowsOf(names), `WHERE last_seen_at < ? AND paused_at IS NULL ${LIMIT}`)
   const ended = select(
     rowsOf(names),
-    `${by.conditions.endedInstances} AND last_seen_at < ? AND ${mayBeForgotten(tables, by)} ${LIMIT}`,
+    `${where.endedInstances} AND last_seen_at < ? AND paused_at IS NULL ${LIMIT}`,
   )
-  const active = activeNames(tables, by)
+  const active = activeNames(tables)
   return {
     instance: async (instanceId) => (await session.all(one, instanceId))[0] ?? null,
     async instances(query) {
@@ -168,13 +164,13 @@ export function instancesBy(session: Session, tables: SqlTables, by: IndexedBy) 
         pausedAt: pausedAt ?? 0,
       })),
     activeInstances: (since, limit) => session.all(active, since, limit),
-    async forgetInstances({ unseenSince, endedSince, most, limit }) {
+    async forgetInstances({ unseenSince, endedSince, holders, most, limit }) {
       const [newestGone] = await session.all(beyond, most)
       const until = Math.max(unseenSince, (newestGone?.lastSeenAt ?? -1) + 1)
       const found = [
-        ...(await session.all(unseen, until, limit)),
+        ...(await session.all(unseen, until, limit + holders.size)),
         ...(await session.all(ended, endedSince, limit)),
-      ]
+      ].filter(({ instanceId }) => !holders.has(instanceId))
       const gone = [...new Map(found.map((row) => [row.instanceId, row])).values()].slice(0, limit)
       // One that was heard of in the meantime stays.
       if (gone.length > 0)
@@ -209,22 +205,13 @@ function withTasks({ instances, produced, tasks, dialect }: SqlTables): Query<In
   }
 }
 
-/** Instances seen since a time, lost, or holding a lease. Rows of inactive ones must not be read. */
-function activeNames(
-  { instances, partitions }: SqlTables,
-  { conditions, columns }: IndexedBy,
-): Query<string> {
-  const { leasedBy } = columns
-  const holder = (and: string) =>
-    `SELECT min(${leasedBy}) AS name FROM ${partitions.path} ${conditions.leasesByHolder} ${and}`
+/** Instances seen since a time, or lost. Rows of inactive ones must not be read. */
+function activeNames({ instances }: SqlTables): Query<string> {
   const seen = (rest: string) =>
     `SELECT * FROM (SELECT instance_id AS name FROM ${instances.path} WHERE ${rest} LIMIT ?2 + 0) listed`
   return {
     selected: 'name',
-    from: `(WITH RECURSIVE holder AS (${holder('')}
-        UNION ALL SELECT (${holder(`AND ${leasedBy} > holder.name`)}) FROM holder WHERE holder.name IS NOT NULL)
-      SELECT * FROM (SELECT name FROM holder WHERE name IS NOT NULL LIMIT ?2 + 0) listed
-      UNION ${seen('last_seen_at >= ?1')} UNION ${seen('last_seen_at < lost_unless_seen_since')}) active LIMIT ?2 + 0`,
+    from: `(${seen('last_seen_at >= ?1')} UNION ${seen('last_seen_at < lost_unless_seen_since')}) active LIMIT ?2 + 0`,
     read: ([name]) => name as string,
   }
 }

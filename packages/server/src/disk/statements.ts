@@ -110,14 +110,11 @@ export interface IndexedBy {
 export interface Conditions {
   readonly openTasks: string
   readonly tasksWithParked: string
-  readonly tasksWithReruns: string
-  readonly tasksWithStagedRows: string
   readonly tasksToPurge: string
   /** Tasks in state ?1 with ids below ?2. They are read by descending state and id. */
   readonly tasksInState: string
   readonly lanesWithWork: string
   readonly leasesByEnd: string
-  readonly leasesByHolder: string
   readonly delayedPartitions: string
   readonly returnedPartitions: string
   readonly parkedPartitions: string
@@ -146,8 +143,6 @@ export interface Sources {
 }
 
 export interface IndexedColumns {
-  /** The holder of a lease. */
-  readonly leasedBy: string
   readonly leaseEndsAt: string
   readonly delayedUntil: string
   readonly returnedAt: string

@@ -26,8 +26,11 @@ export const ALL_PARTITIONS = partitionStates.map((state) => `${state}_partition
 /** In SQL, of a lane: whether retention has left any rows of it. */
 export const HAS_ROWS = `${ALL_PARTITIONS} - purged > 0`
 
-/** In SQL, of a task: leases of a cancelled task run until they end, and need its rows until then. */
-const HAS_ENDED = 'finished_at IS NOT NULL AND leased_partitions + delayed_partitions = 0'
+/**
+ * In SQL, of a task: leases of a cancelled task run until they end, and need its rows until then. A call-back that
+ * is not complete may reopen a task.
+ */
+const HAS_ENDED = 'finished_at IS NOT NULL AND leased_partitions + delayed_partitions = 0 AND staging IS NULL'
 
 export function taskReadsBy(session: Session, tables: SqlTables, where: Conditions) {
   const tasks = rowsOf(tables.tasks)
@@ -50,8 +53,6 @@ export function taskReadsBy(session: Session, tables: SqlTables, where: Conditio
   }
   const key = lookUp(keys, 'key')
   const dueKeys = select(keys, `WHERE forget_at <= ? ORDER BY forget_at ${LIMIT}`)
-  const withReruns = select(tasks, `${where.tasksWithReruns} ORDER BY id ${LIMIT}`)
-  const withStagedRows = select(tasks, `${where.tasksWithStagedRows} ORDER BY id`)
   // Tasks are purged one at a time, so a task whose purge has begun is among the last ones marked.
   const purgeBegun = select(
     tasks,
@@ -83,8 +84,6 @@ export function taskReadsBy(session: Session, tables: SqlTables, where: Conditio
       inOneList(await session.all(lanesFrom[having], task, from, limit)),
     keys: (names) => eachOf(session, key, names),
     dueKeys: (now, limit) => session.all(dueKeys, now, limit),
-    tasksWithReruns: (limit) => session.all(withReruns, limit),
-    tasksWithStagedRows: () => session.all(withStagedRows),
     async purgeable(finishedBefore) {
       const [begun] = await session.all(purgeBegun)
       return begun ?? (await session.all(toPurge, finishedBefore))[0] ?? null

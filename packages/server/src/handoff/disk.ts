@@ -47,7 +47,8 @@ export interface Disk {
   open(): Promise<OpenedDisk>
 
   /**
-   * All open work, in pages, for the engine's memory: tasks that are not finished or have leases or back-offs,
+   * All open work, in pages, for the engine's memory: tasks that are not finished, have leases or back-offs, or a
+   * call-back that was not completed,
    * lanes with ready, leased or delayed partitions, and leased partitions, ordered by (dueAt, id).
    */
   openTasks(after: number, limit: number): Promise<StoredTask[]>
@@ -107,9 +108,6 @@ export interface Disk {
    * call-back is about to reopen.
    */
   purgeable(finishedBefore: number): Promise<StoredTask | null>
-  tasksWithReruns(limit: number): Promise<StoredTask[]>
-  /** All tasks with a call-back that was not completed. */
-  tasksWithStagedRows(): Promise<StoredTask[]>
 
   /** Views. Rows are flushed before they are read. */
   taskDetail(taskId: string): Promise<TaskDetail | null>
@@ -134,11 +132,11 @@ export interface Disk {
   instance(instanceId: string): Promise<InstanceRecord | null>
   instances(query: InstanceRowsQuery): Promise<InstanceRecord[]>
   pausedInstances(): Promise<{ readonly instanceId: string; readonly pausedAt: number }[]>
-  /** Names of instances that were seen since then, are lost or hold a lease, in any order. */
+  /** Names of instances that were seen since then or are lost, in any order. */
   activeInstances(since: number, limit: number): Promise<string[]>
   /**
-   * Deletes instances that hold no lease and are not paused: those last seen before the time given for their
-   * kind, and those beyond the `most` seen last. Returns how many, at most `limit`.
+   * Deletes instances that are not paused: those last seen before the time given for their kind, and those
+   * beyond the `most` seen last. Returns how many, at most `limit`.
    */
   forgetInstances(forget: ForgetInstances): Promise<number>
 
@@ -381,6 +379,8 @@ export interface ForgetInstances {
   readonly unseenSince: number
   /** For nodes that ended gracefully. */
   readonly endedSince: number
+  /** These are kept. */
+  readonly holders: ReadonlySet<string>
   readonly most: number
   readonly limit: number
 }

@@ -44,8 +44,6 @@ export const everyRead: readonly (readonly [what: string, read: (disk: Disk) => 
   ['leased or delayed', (disk) => disk.leasedOrDelayed(5)],
   ['due keys', (disk) => disk.dueKeys(1, 5)],
   ['the task to purge', (disk) => disk.purgeable(1)],
-  ['tasks with reruns', (disk) => disk.tasksWithReruns(5)],
-  ['tasks with staged rows', (disk) => disk.tasksWithStagedRows()],
   ['a task', (disk) => disk.taskDetail('a')],
   ['all tasks', (disk) => disk.taskPage({ before: 9, limit: 5, which: 'all' })],
   ['tasks with parked', (disk) => disk.taskPage({ before: 9, limit: 5, which: 'parked' })],
@@ -82,7 +80,7 @@ export const everyRead: readonly (readonly [what: string, read: (disk: Disk) => 
   ['active instances', (disk) => disk.activeInstances(100, 5)],
   [
     'instances to forget',
-    (disk) => disk.forgetInstances({ unseenSince: 1, endedSince: 1, most: 5, limit: 5 }),
+    (disk) => disk.forgetInstances({ unseenSince: 1, endedSince: 1, holders: new Set(), most: 5, limit: 5 }),
   ],
   ['subscriptions', (disk) => disk.outbox.subscriptions()],
   ['deliveries', (disk) => disk.outbox.deliveries({ ...deliveries, pending: false })],

@@ -90,14 +90,11 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ['keys that are due', /FROM pull_key WHERE forget_at <= /, 'pull_key_to_forget (forget_at<?)'],
   ['the task to purge', /finished_at < \?/, 'task_to_purge (finished_at>? AND finished_at<?)'],
   ['whether a task has rows to purge', /EXISTS \(SELECT 1 FROM lane/, 'lane_with_rows (task=?)'],
-  ['tasks with reruns', /AND reruns IS NOT NULL ORDER BY id/, 'INDEX task_with_work'],
-  ['tasks with staged rows', /AND staging IS NOT NULL ORDER BY id/, 'INDEX task_with_work'],
   ['tasks in a state', /FROM task WHERE state = /, 'task_by_state (state=? AND id<?)'],
   ['tasks with parked partitions', /INDEXED BY task_with_parked/, 'task_with_parked (id<?)'],
   ['mismatches', /INDEXED BY partition_mismatch/, 'partition_mismatch (lane=?)'],
   ['tasks of a producer', /FROM produced_task WHERE/, 'produced_task_newest (instance=?)'],
   ['instances seen lately', /WHERE last_seen_at >= /, 'instance_to_forget (last_seen_at>?)'],
-  ['the next holder of a lease', /min\(holder\)/, 'COVERING INDEX partition_holder (holder>?)'],
   [
     'whether a task has a table',
     /task_table WHERE task = \? AND name/,
@@ -152,7 +149,6 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
 
 /** Scans an index that has only matching rows, and reads no more than the limit. */
 const boundedWalks = [
-  /^SCAN task USING INDEX task_with_work$/,
   /^SCAN instance USING INDEX instance_(paused|lost)$/,
   // There are at most a hundred.
   /^SCAN subscription$/,

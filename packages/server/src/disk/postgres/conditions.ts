@@ -4,15 +4,12 @@ import type { Conditions, IndexedBy, IndexedColumns, Sources } from '../statemen
 const conditions: Conditions = {
   openTasks: 'WHERE is_open',
   tasksWithParked: 'WHERE has_parked',
-  tasksWithReruns: "WHERE has_work AND reruns::text <> '[]'",
-  tasksWithStagedRows: 'WHERE has_work AND staging IS NOT NULL',
-  tasksToPurge: 'WHERE purged_at IS NULL AND has_work IS NULL',
+  tasksToPurge: 'WHERE purged_at IS NULL',
   // Written as a range so that the planner uses the index by state. With an equality it may read the index by
   // id instead: if nearly all tasks are in one state, it misjudges how many are in another.
   tasksInState: 'WHERE state >= ?1 AND (state, id) < (?1, ?2)',
   lanesWithWork: 'WHERE is_open',
   leasesByEnd: 'WHERE lease_ends_at IS NOT NULL',
-  leasesByHolder: 'WHERE leased_by IS NOT NULL',
   delayedPartitions: 'WHERE delayed_until IS NOT NULL',
   returnedPartitions: 'WHERE returned_at IS NOT NULL',
   parkedPartitions: 'WHERE is_parked',
@@ -38,7 +35,6 @@ const sources: Sources = {
 }
 
 const columns: IndexedColumns = {
-  leasedBy: 'leased_by',
   leaseEndsAt: 'lease_ends_at',
   delayedUntil: 'delayed_until',
   returnedAt: 'returned_at',

@@ -48,10 +48,9 @@ CREATE TABLE baton.entry (
 ALTER TABLE baton.entry ALTER COLUMN body SET STORAGE EXTERNAL;
 
 ${postgres.tasks.create(
-  generated('has_work boolean', "WHEN staging IS NOT NULL OR reruns::text <> '[]' THEN true"),
   generated(
     'is_open boolean',
-    'WHEN finished_at IS NULL OR leased_partitions + delayed_partitions > 0 THEN true',
+    'WHEN finished_at IS NULL OR leased_partitions + delayed_partitions > 0 OR staging IS NOT NULL THEN true',
   ),
   generated('has_parked boolean', 'WHEN parked_partitions > 0 AND NOT cancelled THEN true'),
   'UNIQUE (task_id)',
@@ -59,7 +58,6 @@ ${postgres.tasks.create(
 CREATE INDEX task_by_state ON baton.task (state, id);
 CREATE INDEX task_with_parked ON baton.task (id) WHERE has_parked;
 CREATE INDEX task_open ON baton.task (id) WHERE is_open;
-CREATE INDEX task_with_work ON baton.task (id) WHERE has_work;
 CREATE INDEX task_to_purge ON baton.task (finished_at, id) WHERE finished_at IS NOT NULL AND purged_at IS NULL;
 CREATE INDEX task_purged ON baton.task (purged_at, id) WHERE purged_at IS NOT NULL;
 
@@ -79,7 +77,6 @@ ${postgres.laneTables.create()} WITH (fillfactor = 50, autovacuum_vacuum_scale_f
 
 ${postgres.partitions.create(
   generated('lease_ends_at bigint', "WHEN state = 'leased' THEN due_at"),
-  generated('leased_by text COLLATE "C"', "WHEN state = 'leased' THEN holder"),
   generated('delayed_until bigint', "WHEN state = 'delayed' THEN due_at"),
   generated('returned_at bigint', "WHEN state = 'ready' THEN due_at"),
   generated('is_begun boolean', "WHEN due_at IS NOT NULL OR state = 'parked' THEN true"),
@@ -90,7 +87,6 @@ ${postgres.partitions.create(
 CREATE UNIQUE INDEX partition_by_index ON baton.partition (lane, idx);
 CREATE UNIQUE INDEX partition_by_arrival ON baton.partition (lane, id);
 CREATE INDEX partition_leased ON baton.partition (lease_ends_at, id) WHERE lease_ends_at IS NOT NULL;
-CREATE INDEX partition_leased_by ON baton.partition (leased_by, lease_ends_at) WHERE leased_by IS NOT NULL;
 CREATE INDEX partition_delayed ON baton.partition (delayed_until, id) WHERE delayed_until IS NOT NULL;
 CREATE INDEX partition_returned ON baton.partition (lane, returned_at, id) WHERE returned_at IS NOT NULL;
 CREATE INDEX partition_of_table ON baton.partition (lane, compute_table, id) WHERE in_mixed_lane;

@@ -5,8 +5,7 @@ import type { Conditions, IndexedBy, IndexedColumns, Sources } from '../statemen
 export const laneHasWork = 'ready_partitions + leased_partitions + delayed_partitions > 0'
 export const taskHas = {
   parked: 'parked_partitions > 0 AND cancelled = 0',
-  openWork: '(finished_at IS NULL OR leased_partitions + delayed_partitions > 0)',
-  unfinishedWork: '(reruns IS NOT NULL OR staging IS NOT NULL)',
+  openWork: '(finished_at IS NULL OR leased_partitions + delayed_partitions > 0 OR staging IS NOT NULL)',
   endedUnpurged: 'finished_at IS NOT NULL AND purged_at IS NULL',
 }
 
@@ -20,13 +19,10 @@ export const partitionIs = {
 const conditions: Conditions = {
   openTasks: `WHERE ${taskHas.openWork}`,
   tasksWithParked: `INDEXED BY task_with_parked WHERE ${taskHas.parked}`,
-  tasksWithReruns: `WHERE ${taskHas.unfinishedWork} AND reruns IS NOT NULL`,
-  tasksWithStagedRows: `WHERE ${taskHas.unfinishedWork} AND staging IS NOT NULL`,
-  tasksToPurge: `WHERE ${taskHas.endedUnpurged} AND NOT ${taskHas.unfinishedWork}`,
+  tasksToPurge: `WHERE ${taskHas.endedUnpurged}`,
   tasksInState: 'WHERE state = ?1 AND id < ?2',
   lanesWithWork: `WHERE ${laneHasWork}`,
   leasesByEnd: `WHERE state = 'leased'`,
-  leasesByHolder: `WHERE state = 'leased'`,
   delayedPartitions: `WHERE state = 'delayed' AND due_at IS NOT NULL`,
   returnedPartitions: `WHERE ${partitionIs.returned}`,
   parkedPartitions: `INDEXED BY partition_parked WHERE state = 'parked'`,
@@ -50,7 +46,6 @@ const sources: Sources = {
 }
 
 const columns: IndexedColumns = {
-  leasedBy: 'holder',
   leaseEndsAt: 'due_at',
   delayedUntil: 'due_at',
   returnedAt: 'due_at',

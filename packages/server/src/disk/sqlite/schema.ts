@@ -17,7 +17,6 @@ CREATE INDEX task_with_parked ON task (id) WHERE ${taskHas.parked};
 CREATE INDEX task_to_purge ON task (finished_at, id) WHERE ${taskHas.endedUnpurged};
 CREATE INDEX task_purged ON task (purged_at, id) WHERE purged_at IS NOT NULL;
 CREATE INDEX task_open ON task (id) WHERE ${taskHas.openWork};
-CREATE INDEX task_with_work ON task (id) WHERE ${taskHas.unfinishedWork};
 
 ${sqlite.lanes.create()} STRICT;
 CREATE UNIQUE INDEX lane_identity ON lane (task, level);
@@ -41,7 +40,6 @@ CREATE INDEX partition_of_table ON partition (lane, compute_table) WHERE ${parti
 CREATE INDEX partition_returned ON partition (lane, due_at) WHERE ${partitionIs.returned};
 CREATE INDEX partition_leased ON partition (due_at) WHERE state = 'leased';
 CREATE INDEX partition_delayed ON partition (due_at) WHERE state = 'delayed';
-CREATE INDEX partition_holder ON partition (holder, due_at) WHERE state = 'leased';
 CREATE INDEX partition_parked ON partition (lane, idx) WHERE state = 'parked';
 CREATE INDEX partition_begun ON partition (lane, idx) WHERE ${partitionIs.begun};
 CREATE INDEX partition_parked_as ON partition (lane, failure, idx) WHERE state = 'parked';

@@ -6,7 +6,7 @@ import type { EndedAttempts } from './state/ended-attempts.ts'
 import type { Memory } from './state/memory.ts'
 import { readAudit, readFeed } from './verbs/feed.ts'
 import { readGrid } from './verbs/grid-view.ts'
-import { heldLeases, readInstance, readInstances } from './verbs/instances.ts'
+import { heldLeases, readActive, readInstance, readInstances } from './verbs/instances.ts'
 import { readPartitions } from './verbs/partition-views.ts'
 import { readTable, readTables } from './verbs/tables.ts'
 import { readSettings, readTask, readTasks, readTasksById, readThroughput } from './verbs/task-views.ts'
@@ -47,8 +47,7 @@ export function engineViews(parts: Viewed): EngineViews {
     tables: (query) => viewMemory(({ memory, now }) => readTables(memory.order.tables, query, now)),
     instance: (id) => view((source) => readInstance(source, id)),
     instances: (query) => view((source) => readInstances(source, query)),
-    activeInstances: ({ activeMillis, limit }) =>
-      view(({ now }) => disk.activeInstances(now - activeMillis, limit)),
+    activeInstances: (query) => view((source) => readActive(source, query)),
     instanceLeases: (query) => viewMemory((source) => heldLeases(source, query)),
     instanceAttempts: (instanceId) =>
       viewMemory(({ leader }) => ({ since: leader.since, attempts: endedAttempts.of(instanceId) })),

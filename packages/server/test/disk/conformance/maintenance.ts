@@ -90,23 +90,5 @@ export function maintenanceTopic(harness: DiskHarness): void {
       )
       expect(await next(NOW + 9)).toBeNull()
     })
-
-    test('finds tasks with unfinished background work', async () => {
-      const { disk } = await create()
-      const reruns = [{ only: null, begunAt: NOW, level: 0, index: -1 }]
-      const staging = { first: 1, last: 2 }
-      await disk.flush(
-        rowChanges({
-          tasks: byId(aTask(1), aTask(2, { reruns }), aTask(3, { staging }), aTask(4, { reruns, staging })),
-        }),
-        0,
-      )
-      expect(ids(await disk.tasksWithReruns(10)).toSorted()).toEqual([2, 4])
-      expect(await disk.tasksWithReruns(1)).toHaveLength(1)
-      expect(ids(await disk.tasksWithStagedRows()).toSorted()).toEqual([3, 4])
-      await disk.flush(rowChanges({ tasks: byId(aTask(2), aTask(3), aTask(4)) }), 0)
-      expect(await disk.tasksWithReruns(10)).toEqual([])
-      expect(await disk.tasksWithStagedRows()).toEqual([])
-    })
   })
 }

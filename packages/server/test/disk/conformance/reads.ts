@@ -44,7 +44,7 @@ export function readsTopic(harness: DiskHarness): void {
       expect(await disk.dueBackoffs(NOW, 9)).toEqual({ due: [], nextAt: null })
     })
 
-    test('find tasks that are not finished, or have leases or back-offs', async () => {
+    test('find tasks that are not finished, have leases or back-offs, or an unfinished call-back', async () => {
       const { disk } = await create()
       const cancelled = { cancelled: true, state: 'cancelled', finishedAt: NOW } as const
       await disk.flush(
@@ -56,13 +56,14 @@ export function readsTopic(harness: DiskHarness): void {
             aTask(4, { ...cancelled, partitions: tally({ leased: 1 }) }),
             aTask(5, { ...cancelled, partitions: tally({ delayed: 1 }) }),
             aTask(6, { state: 'stalled' }),
+            aTask(7, { state: 'done', finishedAt: NOW, staging: { first: 1, last: 2 } }),
           ),
         }),
         0,
       )
-      expect(ids(await disk.openTasks(0, 9))).toEqual([1, 4, 5, 6])
+      expect(ids(await disk.openTasks(0, 9))).toEqual([1, 4, 5, 6, 7])
       expect(ids(await disk.openTasks(1, 2))).toEqual([4, 5])
-      expect(ids(await disk.openTasks(6, 2))).toEqual([])
+      expect(ids(await disk.openTasks(7, 2))).toEqual([])
     })
 
     test('find lanes with ready, leased or delayed partitions, with their tables', async () => {

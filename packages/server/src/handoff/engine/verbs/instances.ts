@@ -2,6 +2,7 @@ import type { InstanceSort } from '@baton/protocol'
 import { silenceAllowed, statusOf } from '../../instance-status.ts'
 import { leaseMillis, policyOf } from '../../rules/policy.ts'
 import type {
+  ActiveInstancesQuery,
   InstanceDetails,
   InstanceLeasesPage,
   InstanceLeasesQuery,
@@ -50,6 +51,14 @@ export async function readInstances(source: ViewSource, query: InstanceQuery): P
     after = page.next ?? after
   }
   return { instances, next: after }
+}
+
+export async function readActive(
+  { disk, memory, now }: ViewSource,
+  { activeMillis, limit }: ActiveInstancesQuery,
+): Promise<string[]> {
+  const seen = await disk.activeInstances(now - activeMillis, limit)
+  return [...new Set([...memory.leases.holders.map(({ name }) => name), ...seen])].slice(0, limit)
 }
 
 interface Records {

@@ -82,7 +82,8 @@ export class LargeCallBacks {
   /** Removes the rows of call-backs from before a restart, or from memory that was dropped. */
   async removeAbandonedRows(): Promise<void> {
     await Promise.allSettled(this.#pieces)
-    for (const { taskId, staging } of await this.#disk.tasksWithStagedRows()) {
+    const { tasks } = await this.#runner.open()
+    for (const { taskId, staging } of [...tasks.values()].filter((task) => task.staging !== null)) {
       if (staging !== null) await this.#disk.unstage(staging)
       await this.#runner.transact(async (tx) => {
         const task = await taskNamed(tx, taskId)

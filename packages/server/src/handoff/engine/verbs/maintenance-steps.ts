@@ -22,7 +22,6 @@ export const MOST_INSTANCES = 100_000
 
 const KEYS_PER_STEP = 500
 const INSTANCES_PER_STEP = 500
-const TASKS_LOOKED_AT = 100
 const RECORDS_PER_STEP = 500
 const HOUR_MILLIS = 3_600_000
 
@@ -80,13 +79,14 @@ export class MaintenanceSteps {
 
   /** Waits while there are as many lanes as there may be. */
   async #rerun(): Promise<Step> {
-    if ((await this.#runner.open()).lanesUsed >= this.#runner.limits.lanes) return NOTHING
-    const tasks = await this.#disk.tasksWithReruns(TASKS_LOOKED_AT)
-    const next = tasks.find(({ id }) => id > this.#lastRerun) ?? tasks[0]
+    const { lanesUsed, tasks } = await this.#runner.open()
+    if (lanesUsed >= this.#runner.limits.lanes) return NOTHING
+    const next = nextToRerun(tasks.values(), this.#lastRerun)
     if (next === undefined) return NOTHING
     this.#lastRerun = next.id
     return this.#runner.transact(async (tx) => {
-      const task = await taskWithId(tx, next.id)
+      // A large call-back that failed may have dropped the memory from before.
+      const task = tx.memory.tasks.get(next.id)
       if (task !== undefined) await advanceRerun(tx, task, 0)
       await moveBarriers(tx)
       await concludeTasks(tx)
@@ -106,14 +106,16 @@ export class MaintenanceSteps {
     forgetEndedNodesMillis,
   }: MaintenanceRequest): Promise<Step> {
     const { now } = this.#runner
+    const { leases, instances } = await this.#runner.open()
     const forgotten = await this.#disk.forgetInstances({
       unseenSince: now - forgetInstancesMillis,
       endedSince: now - forgetEndedNodesMillis,
+      holders: new Set(leases.holders.map(({ name }) => name)),
       most: MOST_INSTANCES,
       limit: INSTANCES_PER_STEP,
     })
     // Their next pull or call-back stores them again.
-    if (forgotten > 0) (await this.#runner.open()).instances.clear()
+    if (forgotten > 0) instances.clear()
     return { more: forgotten === INSTANCES_PER_STEP, newlyReady: 0 }
   }
 
@@ -149,6 +151,18 @@ export class MaintenanceSteps {
     })
     return { more: true, newlyReady: 0 }
   }
+}
+
+/** Tasks alternate, by their ids. */
+function nextToRerun(tasks: Iterable<Task>, last: number): Task | undefined {
+  let first: Task | undefined
+  let next: Task | undefined
+  for (const task of tasks) {
+    if (task.reruns.length === 0) continue
+    if (first === undefined || task.id < first.id) first = task
+    if (task.id > last && (next === undefined || task.id < next.id)) next = task
+  }
+  return next ?? first
 }
 
 // Deletion runs in bounded steps. Rows are flushed before each step.
