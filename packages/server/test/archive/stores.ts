@@ -35,18 +35,18 @@ export function rowsIn(location: Location): Promise<Record<string, unknown>> {
   })
 }
 
-/** All views. */
+/** All views, but for the pace, which is in memory only. */
 export async function viewsOf({ store }: Driver): Promise<unknown> {
   const { tasks } = await store.tasks({ state: null, parked: false, before: null, limit: 100, search: null })
   const { instances: listed } = await store.instances({ after: null, limit: 100 })
   const instances = await Promise.all(listed.map(({ instanceId }) => store.instance(instanceId)))
   const ids = tasks.map(({ facts }) => facts.taskId)
-  const details = await Promise.all(ids.map((id) => store.task(id)))
+  const details = await Promise.all(ids.map(async (id) => ({ ...(await store.task(id)), pace: null })))
   const partitions = await Promise.all(
     ids.map((taskId) => store.partitions({ taskId, state: null, level: null, after: null, limit: 1000 })),
   )
   return {
-    tasks,
+    tasks: tasks.map((task) => ({ ...task, pace: null })),
     details,
     partitions,
     instances: instances.flatMap((one) => (one === null ? [] : [withOrderedTasks(one)])),
