@@ -2,11 +2,10 @@ import { type InstanceRole, type InstanceTotals, MAX_PRODUCER_TASKS } from '@bat
 import type { Disk } from '../handoff/disk.ts'
 import { copierOf } from '../handoff/fields.ts'
 import type { Heartbeat } from '../handoff/heartbeats.ts'
-import { totalOf } from '../handoff/rules/task.ts'
+import { addCapped, totalOf } from '../handoff/rules/task.ts'
 import type { StoredTask } from '../handoff/stored.ts'
 import type { StoredInstance } from '../handoff/table-fields.ts'
 import {
-  addTotals,
   type InstanceRecord,
   noTotals,
   type ProducedTaskDetails,
@@ -55,12 +54,11 @@ export const byName = (a: StoredInstance, b: StoredInstance): number => (a.insta
 /** One row for each instance: PostgreSQL cannot write a row twice in one statement. */
 export function heartbeatRows(heartbeats: readonly Heartbeat[], now: number): StoredInstance[] {
   const rows = new Map<string, StoredInstance>()
-  for (const { instanceId, role, totals: added, seenMillisAgo, node } of heartbeats) {
+  for (const { instanceId, role, pulls, seenMillisAgo, node } of heartbeats) {
     const before = rows.get(instanceId)
-    const totals = before === undefined ? noTotals() : totalsOf(before)
-    addTotals(totals, added)
     rows.set(instanceId, {
-      ...seenInstance({ instanceId, role, at: now }, totals),
+      ...seenInstance({ instanceId, role, at: now }),
+      pulls: addCapped(before?.pulls ?? 0, pulls),
       firstSeenAt: Math.min(now - seenMillisAgo.first, before?.firstSeenAt ?? Number.POSITIVE_INFINITY),
       lastSeenAt: Math.max(now - seenMillisAgo.last, before?.lastSeenAt ?? 0),
       ...node,
@@ -77,13 +75,14 @@ export const addTotalsTo = (tables: SqlTables): string =>
     lost_unless_seen_since = CASE WHEN excluded.lost_unless_seen_since > coalesce(instance.lost_unless_seen_since, 0)
       THEN excluded.lost_unless_seen_since ELSE instance.lost_unless_seen_since END`
 
-const addedTotals = ({ dialect, instances }: SqlTables): string =>
-  instances
+const addedTotals = (tables: SqlTables): string =>
+  tables.instances
     .only(...totalFields)
-    .names.map(
-      (name) => `${name} = ${dialect.least}(instance.${name} + excluded.${name}, ${Number.MAX_SAFE_INTEGER})`,
-    )
+    .names.map((name) => `${name} = ${added(tables, name)}`)
     .join(', ')
+
+const added = ({ dialect }: SqlTables, name: string): string =>
+  `${dialect.least}(instance.${name} + excluded.${name}, ${Number.MAX_SAFE_INTEGER})`
 
 /** In SQL: a client uses the name of a known node. Its totals are added; the node's record stays as it is. */
 const TAKES_A_NODES_NAME = 'excluded.started_at IS NULL AND instance.started_at IS NOT NULL'
@@ -100,7 +99,7 @@ export function recordHeartbeat(tables: SqlTables, now: string): RowStatement<St
   const onConflict = `ON CONFLICT (instance_id) DO UPDATE SET
     ${unlessTaken('last_seen_at', `${greatest}(excluded.last_seen_at, ${least}(instance.last_seen_at, ${now}))`)},
     ${identity.map((column) => unlessTaken(column, `excluded.${column}`)).join(', ')},
-    ${addedTotals(tables)}`
+    pulls = ${added(tables, 'pulls')}`
   return insert(tables.instances, onConflict)
 }
 

@@ -1,12 +1,14 @@
-import type { InstanceRole, InstanceTotals } from '@baton/protocol'
+import type { InstanceRole } from '@baton/protocol'
 import type { Stopwatch } from './clock.ts'
-import { addTotals, type InstanceDetails, type NodeDetails, noTotals } from './views/queries.ts'
+import { addCapped } from './rules/task.ts'
+import { type InstanceDetails, type NodeDetails, noTotals } from './views/queries.ts'
 
-/** What was seen of an instance since the last write. Totals are increments. */
+/** What was seen of an instance since the last write. */
 export interface Heartbeat {
   readonly instanceId: string
   readonly role: InstanceRole
-  readonly totals: InstanceTotals
+  /** The store counts everything else, but no empty pulls. */
+  readonly pulls: number
   /** Relative, because a store shared by several nodes has its own clock. */
   readonly seenMillisAgo: { readonly first: number; readonly last: number }
   /** For a node: its own data. */
@@ -21,7 +23,7 @@ const MOST_NOTED = 10_000
 
 interface Seen {
   role: InstanceRole
-  totals: InstanceTotals
+  pulls: number
   firstAt: number
   lastAt: number
 }
@@ -35,18 +37,15 @@ export class Heartbeats {
     this.#stopwatch = stopwatch
   }
 
-  /** Notes that the instance was seen, and returns its totals to be incremented. */
-  totalsOf(instanceId: string, role: InstanceRole): InstanceTotals {
+  note(instanceId: string, role: InstanceRole, pulls: number): void {
     const now = this.#stopwatch()
-    let seen = this.#seen.get(instanceId)
-    if (seen === undefined) {
-      if (this.#seen.size >= MOST_NOTED) return noTotals()
-      seen = { role, totals: noTotals(), firstAt: now, lastAt: now }
-      this.#seen.set(instanceId, seen)
-    }
-    seen.role = role
-    seen.lastAt = now
-    return seen.totals
+    const seen = this.#seen.get(instanceId)
+    if (seen !== undefined) {
+      seen.role = role
+      seen.pulls += pulls
+      seen.lastAt = now
+    } else if (this.#seen.size < MOST_NOTED)
+      this.#seen.set(instanceId, { role, pulls, firstAt: now, lastAt: now })
   }
 
   get count(): number {
@@ -61,7 +60,7 @@ export class Heartbeats {
     const heartbeats = taken.map(([instanceId, seen]) => ({
       instanceId,
       role: seen.role,
-      totals: seen.totals,
+      pulls: seen.pulls,
       seenMillisAgo: agoOf(seen, now),
       node: null,
     }))
@@ -75,7 +74,7 @@ export class Heartbeats {
     const since = this.#seen.get(instanceId)
     if (since === undefined) this.#seen.set(instanceId, before)
     else {
-      addTotals(since.totals, before.totals)
+      since.pulls += before.pulls
       since.firstAt = before.firstAt
     }
   }
@@ -101,8 +100,7 @@ export class Heartbeats {
       now,
       tasks: [],
     }
-    const totals = { ...base.totals }
-    addTotals(totals, seen.totals)
+    const totals = { ...base.totals, pulls: addCapped(base.totals.pulls, seen.pulls) }
     // A client that uses the name of a node does not replace the node's record.
     if (base.node !== null) return { ...base, totals }
     return {

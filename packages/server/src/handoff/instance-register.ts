@@ -2,13 +2,7 @@ import { setImmediate as nextIteration } from 'node:timers/promises'
 import type { Stopwatch, WallClock } from './clock.ts'
 import { HEARTBEAT_INTERVAL_MILLIS, Heartbeats } from './heartbeats.ts'
 import type { Store } from './store.ts'
-import {
-  type ActiveInstancesQuery,
-  type InstanceDetails,
-  type InstancePage,
-  type InstanceQuery,
-  noTotals,
-} from './views/queries.ts'
+import type { ActiveInstancesQuery, InstanceDetails, InstancePage, InstanceQuery } from './views/queries.ts'
 
 export interface Node {
   readonly instanceId: string
@@ -74,12 +68,12 @@ export class InstanceRegister {
 
   /** Only when it was seen. The store counts what it pulled and sent, in the same transaction. */
   noteSeen(instanceId: string | null, role: 'producer' | 'worker'): void {
-    if (instanceId !== null) this.#heartbeats.totalsOf(instanceId, role)
+    if (instanceId !== null) this.#heartbeats.note(instanceId, role, 0)
   }
 
   /** Pulls are counted here, because empty pulls are not recorded in the store. */
   notePull(instanceId: string | null): void {
-    if (instanceId !== null) this.#heartbeats.totalsOf(instanceId, 'worker').pulls += 1
+    if (instanceId !== null) this.#heartbeats.note(instanceId, 'worker', 1)
   }
 
   /** `null` means this node. */
@@ -151,7 +145,7 @@ export class InstanceRegister {
     const { instanceId, version, startedAt, load } = this.#node
     const node = { version, startedAt, draining: this.#draining, load: load?.() ?? null }
     const seenMillisAgo = { first: 0, last: 0 }
-    const self = { instanceId, role: 'service' as const, totals: noTotals(), seenMillisAgo, node }
+    const self = { instanceId, role: 'service' as const, pulls: 0, seenMillisAgo, node }
     for (let left = this.#heartbeats.count; ; await nextIteration()) {
       const { heartbeats, restore } = this.#heartbeats.take(WRITTEN_AT_ONCE)
       left -= WRITTEN_AT_ONCE

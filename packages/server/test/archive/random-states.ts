@@ -165,21 +165,9 @@ export class RandomLife {
   }
 
   #see() {
-    const totals = {
-      pulls: 3,
-      partitions: 2,
-      records: 10,
-      done: 1,
-      failed: 1,
-      released: 0,
-      expired: 1,
-      revoked: 2,
-      callBacks: 1,
-      calledBack: 4,
-    }
     const seen = {
       instanceId: this.#pick(['worker-1', 'node-1']),
-      totals,
+      pulls: 3,
       seenMillisAgo: { first: 5, last: 1 },
     }
     const node = { version: '0.1.0', startedAt: 1_779_000_000_000, draining: true, load: 12 }

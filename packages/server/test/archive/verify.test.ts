@@ -8,7 +8,6 @@ import { exportStore, importStore, verify } from '../../src/archive/store-tools.
 import { openPostgresDisk } from '../../src/disk/postgres/postgres-disk.ts'
 import { SCHEMA_VERSION } from '../../src/disk/schema-version.ts'
 import { LeaderUnavailable } from '../../src/handoff/store.ts'
-import { noTotals } from '../../src/handoff/views/queries.ts'
 import { version } from '../../src/version.ts'
 import { one, some } from '../store/conformance/driver.ts'
 import { openAt, startOfTests } from './stores.ts'
@@ -265,7 +264,7 @@ test('on PostgreSQL, contradictions are reported, running nodes prevent an impor
   const heartbeat = {
     instanceId: 'node-7',
     role: 'service' as const,
-    totals: noTotals(),
+    pulls: 0,
     seenMillisAgo: { first: 2000, last: 2000 },
     node: { version: '0.1.0', startedAt: 1, draining: false, load: 12 },
   }

@@ -30,24 +30,24 @@ function watched() {
 describe('heartbeats', () => {
   test('add up per instance until they are taken, and are then forgotten', () => {
     const { heartbeats, clock } = watched()
-    Object.assign(heartbeats.totalsOf('w', 'worker'), { pulls: 1, partitions: 3, records: 20 })
+    heartbeats.note('w', 'worker', 1)
     clock.now += 2000
-    heartbeats.totalsOf('w', 'worker').pulls += 1
+    heartbeats.note('w', 'worker', 1)
     clock.now += 1000
-    Object.assign(heartbeats.totalsOf('p', 'producer'), { callBacks: 1, calledBack: 7 })
+    heartbeats.note('p', 'producer', 0)
     clock.now += 500.2
     expect(heartbeats.take().heartbeats).toEqual([
       {
         instanceId: 'w',
         role: 'worker',
-        totals: { ...noTotals(), pulls: 2, partitions: 3, records: 20 },
+        pulls: 2,
         seenMillisAgo: { first: 3500, last: 1500 },
         node: null,
       },
       {
         instanceId: 'p',
         role: 'producer',
-        totals: { ...noTotals(), callBacks: 1, calledBack: 7 },
+        pulls: 0,
         seenMillisAgo: { first: 500, last: 500 },
         node: null,
       },
@@ -57,16 +57,16 @@ describe('heartbeats', () => {
 
   test('are restored when they could not be written, together with later ones', () => {
     const { heartbeats, clock } = watched()
-    heartbeats.totalsOf('w', 'worker').done += 2
-    heartbeats.totalsOf('q', 'worker')
+    heartbeats.note('w', 'worker', 2)
+    heartbeats.note('q', 'worker', 0)
     clock.now += 1000
     const { restore } = heartbeats.take()
     clock.now += 1000
-    heartbeats.totalsOf('w', 'producer').done += 1
+    heartbeats.note('w', 'producer', 1)
     clock.now += 1000
     restore()
     expect(heartbeats.take().heartbeats).toMatchObject([
-      { instanceId: 'w', role: 'producer', totals: { done: 3 }, seenMillisAgo: { first: 3000, last: 1000 } },
+      { instanceId: 'w', role: 'producer', pulls: 3, seenMillisAgo: { first: 3000, last: 1000 } },
       { instanceId: 'q', seenMillisAgo: { first: 3000, last: 3000 } },
     ])
   })
@@ -75,9 +75,9 @@ describe('heartbeats', () => {
     const { heartbeats, clock } = watched()
     expect(heartbeats.merge('w', null, NOW)).toBeNull()
     expect(heartbeats.merge('w', stored(), NOW)).toEqual(stored())
-    heartbeats.totalsOf('w', 'worker').pulls += 2
+    heartbeats.note('w', 'worker', 2)
     clock.now += 3000
-    heartbeats.totalsOf('w', 'worker')
+    heartbeats.note('w', 'worker', 0)
     clock.now += 1000
     expect(heartbeats.merge('w', stored(), NOW)).toMatchObject({
       firstSeenAt: NOW - 500_000,

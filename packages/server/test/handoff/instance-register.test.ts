@@ -74,8 +74,8 @@ function slowStore() {
   const store = {
     recordHeartbeats: async (heartbeats: readonly Heartbeat[]) => {
       await held.writing.promise
-      for (const { instanceId, totals } of heartbeats)
-        pulls.set(instanceId, (pulls.get(instanceId) ?? 0) + totals.pulls)
+      for (const { instanceId, pulls: seen } of heartbeats)
+        pulls.set(instanceId, (pulls.get(instanceId) ?? 0) + seen)
     },
     instance: async (instanceId: string) => {
       const found = pulls.get(instanceId)
@@ -178,8 +178,8 @@ test('of instances that cannot be written, each is written with a later heartbea
     recordHeartbeats: async (heartbeats: readonly Heartbeat[]) => {
       calls += 1
       if (calls === 3) throw new Error('the store is away')
-      for (const { instanceId, totals } of heartbeats)
-        pulls.set(instanceId, (pulls.get(instanceId) ?? 0) + totals.pulls)
+      for (const { instanceId, pulls: seen } of heartbeats)
+        pulls.set(instanceId, (pulls.get(instanceId) ?? 0) + seen)
     },
   }
   const register = await started(store, 'node', 'node')

@@ -1,18 +1,14 @@
-import { type InstanceTotals, MAX_PRODUCER_TASKS } from '@baton/protocol'
+import { MAX_PRODUCER_TASKS } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
 import type { Heartbeat } from '../../../src/handoff/heartbeats.ts'
 import { noTotals } from '../../../src/handoff/views/queries.ts'
 import { aTask, byId, NOW, rowChanges, tally } from './builders.ts'
 import { type DiskHarness, disksOf } from './harness.ts'
 
-const seen = (
-  instanceId: string,
-  totals: Partial<InstanceTotals> = {},
-  changes: Partial<Heartbeat> = {},
-): Heartbeat => ({
+const seen = (instanceId: string, changes: Partial<Heartbeat> = {}): Heartbeat => ({
   instanceId,
   role: 'worker',
-  totals: { ...noTotals(), ...totals },
+  pulls: 0,
   seenMillisAgo: { first: 0, last: 0 },
   node: null,
   ...changes,
@@ -24,15 +20,15 @@ export function instancesTopic(harness: DiskHarness): void {
 
     test('add up their heartbeats', async () => {
       const { disk } = await create()
-      await disk.recordInstances([seen('w', { pulls: 2, records: 40 })], NOW)
+      await disk.recordInstances([seen('w', { pulls: 2 })], NOW)
       const ago = { first: 400, last: 100 }
-      await disk.recordInstances([seen('w', { pulls: 1, done: 5 }, { seenMillisAgo: ago })], NOW + 1000)
+      await disk.recordInstances([seen('w', { pulls: 1, seenMillisAgo: ago })], NOW + 1000)
       expect(await disk.instance('w')).toEqual({
         instanceId: 'w',
         role: 'worker',
         firstSeenAt: NOW,
         lastSeenAt: NOW + 900,
-        totals: { ...noTotals(), pulls: 3, records: 40, done: 5 },
+        totals: { ...noTotals(), pulls: 3 },
         lostUnlessSeenSince: null,
         pausedAt: null,
         node: null,
@@ -40,26 +36,27 @@ export function instancesTopic(harness: DiskHarness): void {
       })
       expect(await disk.instance('x')).toBeNull()
       // Of another node, whose heartbeat is written later.
-      await disk.recordInstances([seen('w', {}, { seenMillisAgo: { first: 800, last: 800 } })], NOW + 1500)
+      await disk.recordInstances([seen('w', { seenMillisAgo: { first: 800, last: 800 } })], NOW + 1500)
       expect((await disk.instance('w'))?.lastSeenAt).toBe(NOW + 900)
     })
 
-    test('have sums of records that stop at the largest number', async () => {
+    test('have sums that stop at the largest number', async () => {
       const { disk } = await create()
-      const most = { records: Number.MAX_SAFE_INTEGER }
+      const most = { pulls: Number.MAX_SAFE_INTEGER }
       await disk.recordInstances([seen('w', most), seen('w', most)], NOW)
-      expect((await disk.instance('w'))?.totals.records).toBe(Number.MAX_SAFE_INTEGER)
+      await disk.recordInstances([seen('w', most)], NOW)
+      expect((await disk.instance('w'))?.totals.pulls).toBe(Number.MAX_SAFE_INTEGER)
     })
 
     test('stay nodes when a client uses their name', async () => {
       const { disk } = await create()
       const node = { version: '1.2.3', startedAt: NOW - 5, draining: false, load: 12 }
-      await disk.recordInstances([seen('n', {}, { role: 'service', node })], NOW)
+      await disk.recordInstances([seen('n', { role: 'service', node })], NOW)
       await disk.recordInstances([seen('n', { pulls: 1 })], NOW + 10)
       const record = await disk.instance('n')
       expect(record).toMatchObject({ role: 'service', node, lastSeenAt: NOW, totals: { pulls: 1 } })
       const draining = { ...node, draining: true }
-      await disk.recordInstances([seen('n', {}, { role: 'service', node: draining })], NOW + 20)
+      await disk.recordInstances([seen('n', { role: 'service', node: draining })], NOW + 20)
       expect(await disk.instance('n')).toMatchObject({ node: draining, lastSeenAt: NOW + 20 })
     })
 
@@ -80,7 +77,7 @@ export function instancesTopic(harness: DiskHarness): void {
 
     test('add the totals of a flush to existing totals or to none', async () => {
       const { disk } = await create()
-      await disk.recordInstances([seen('old', { pulls: 4, done: 1 })], NOW)
+      await disk.recordInstances([seen('old', { pulls: 4 })], NOW)
       const added = (instanceId: string, done: number, lostUnlessSeenSince: number | null = null) =>
         [
           instanceId,
@@ -97,7 +94,7 @@ export function instancesTopic(harness: DiskHarness): void {
       await disk.flush(rowChanges({ totals: new Map([added('new', 0)]) }), 0)
       expect(await disk.instance('old')).toMatchObject({
         lastSeenAt: NOW,
-        totals: { pulls: 4, done: 3 },
+        totals: { pulls: 4, done: 2 },
         lostUnlessSeenSince: NOW,
       })
       expect(await disk.instance('new')).toMatchObject({
@@ -199,8 +196,8 @@ export function instancesTopic(harness: DiskHarness): void {
           seen('gone'),
           seen('gone-too'),
           seen('holder'),
-          seen('up', {}, { role: 'service', node: node(false) }),
-          seen('ended', {}, { role: 'service', node: node(true) }),
+          seen('up', { role: 'service', node: node(false) }),
+          seen('ended', { role: 'service', node: node(true) }),
         ],
         NOW,
       )

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import type { LanesFrom, RowsOfLane, WaitingOfLane } from '../../../src/handoff/disk.ts'
-import { noTotals } from '../../../src/handoff/views/queries.ts'
 import {
   aLane,
   aLaneTable,
@@ -131,7 +130,7 @@ export function readsTopic(harness: DiskHarness): void {
       const names = ['a', 'A', 'a ', ...awkward]
       const tasks = names.map((taskId, at) => aTask(at + 1, { taskId }))
       await disk.flush(rowChanges({ tasks: byId(...tasks) }), 0)
-      const heartbeat = { role: 'worker' as const, totals: noTotals(), seenMillisAgo: { first: 0, last: 0 } }
+      const heartbeat = { role: 'worker' as const, pulls: 0, seenMillisAgo: { first: 0, last: 0 } }
       await disk.recordInstances(
         names.map((instanceId) => ({ ...heartbeat, instanceId, node: null })),
         NOW,

@@ -13,7 +13,7 @@ import { MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 const seen = (instanceId: string, seenMillisAgo = { first: 0, last: 0 }) => ({
   instanceId,
   role: 'worker' as const,
-  totals: noTotals(),
+  pulls: 0,
   seenMillisAgo,
   node: null,
 })

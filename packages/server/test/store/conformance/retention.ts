@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { noTotals } from '../../../src/handoff/views/queries.ts'
 import { type Driver, leaseOf, nameOf, one, settlement, some } from './driver.ts'
 import { DAY, HOUR, MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 import { MANY } from './lanes.ts'
@@ -198,7 +197,7 @@ export function retentionTopic(harness: StoreHarness): void {
         {
           instanceId: 'idle',
           role: 'worker',
-          totals: noTotals(),
+          pulls: 0,
           seenMillisAgo: { first: 0, last: 0 },
           node: null,
         },
@@ -215,7 +214,7 @@ export function retentionTopic(harness: StoreHarness): void {
 
     test('a node that stopped gracefully is forgotten after an hour, a crashed one after a week', async () => {
       const store = await open()
-      const heartbeat = { role: 'service' as const, totals: noTotals(), seenMillisAgo: { first: 0, last: 0 } }
+      const heartbeat = { role: 'service' as const, pulls: 0, seenMillisAgo: { first: 0, last: 0 } }
       const node = { version: '1.2.3', startedAt: store.clock.now(), draining: false, load: 12 }
       const ended = { ...heartbeat, node: { ...node, draining: true } }
       await store.store.recordHeartbeats([
