@@ -68,14 +68,16 @@ export interface Metric extends MetricHead {
 
 type Read = (from: MetricSources) => number | Iterable<Sample>
 
+/** `head` is the name, with the labels in braces if there are any. */
 const metric =
   (type: Metric['type']) =>
-  (name: string, labels: readonly string[], meaning: string, read: Read): Metric => {
+  (head: string, meaning: string, read: Read): Metric => {
+    const [name = '', labels = ''] = head.split(/[{}]/)
     const samples = (from: MetricSources): Iterable<Sample> => {
       const value = read(from)
       return typeof value === 'number' ? [[[], value]] : value
     }
-    return { name, type, labels, meaning, samples }
+    return { name, type, labels: labels === '' ? [] : labels.split(','), meaning, samples }
   }
 export const counter = metric('counter')
 export const gauge = metric('gauge')
