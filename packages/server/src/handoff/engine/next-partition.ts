@@ -90,10 +90,10 @@ const disagreement = ({ id }: Lane) =>
   new LeaderUnavailable(`lane ${id} counts partitions that have no rows; another node may be the leader now`)
 
 /** Those of these tables that may be served. */
-function tablesWaiting({ tables }: Lane, names: ReadonlySet<string>): LaneTable[] {
+function tablesWaiting({ mixed }: Lane, names: ReadonlySet<string>): LaneTable[] {
   const waiting: LaneTable[] = []
   for (const name of names) {
-    const table = tables.get(name)
+    const table = mixed?.tables.get(name)
     if (table !== undefined && table.ready > 0 && !isTableBlocked(table.entry.table)) waiting.push(table)
   }
   return waiting

@@ -153,7 +153,7 @@ function clear(buffers: Buffers | null): void {
 
 const buffersWith = ({ parentLane: lane, computeTable }: Partition): (Buffers | null | undefined)[] => [
   lane.buffers,
-  lane.tables.get(computeTable)?.buffers,
+  lane.mixed?.tables.get(computeTable)?.buffers,
 ]
 
 function withdraw(memory: Memory, partition: Partition): void {

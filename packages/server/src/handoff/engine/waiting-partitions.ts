@@ -41,7 +41,7 @@ export class WaitingPartitions {
     lane.returned += 1
     lane.buffers.returned.add(partition)
     this.#memory.buffered(lane)
-    const table = lane.tables.get(computeTable)
+    const table = lane.mixed?.tables.get(computeTable)
     if (table !== undefined) {
       this.#tx.touchLaneTable(table)
       table.returned += 1
@@ -68,7 +68,7 @@ export class WaitingPartitions {
     this.#tx.touchLane(lane)
     if (kind === 'returned') lane.returned -= 1
     lane.buffers[kind].remove(partition)
-    const table = lane.tables.get(computeTable)
+    const table = lane.mixed?.tables.get(computeTable)
     if (table !== undefined) {
       this.#tx.touchLaneTable(table)
       if (kind === 'returned') table.returned -= 1
@@ -83,7 +83,7 @@ export class WaitingPartitions {
     this.#tx.touchLane(lane)
     if (dueAt === null) {
       if (lane.buffers.fresh.first === partition) lane.cursor = partition.id
-      const table = lane.tables.get(computeTable)
+      const table = lane.mixed?.tables.get(computeTable)
       if (table !== undefined) {
         this.#tx.touchLaneTable(table)
         table.cursor = partition.id
@@ -133,7 +133,7 @@ export class WaitingPartitions {
     }
     if (lane.mixedAfter === null) return
     for (const [name, { firstId, partitions, records }] of arrived) {
-      const table = lane.tables.get(name) ?? this.#newTable(lane, name, firstId)
+      const table = lane.mixed?.tables.get(name) ?? this.#newTable(lane, name, firstId)
       this.#countInTable(table, partitions, records)
       // The new partitions are on disk, after all that were read.
       if (table.buffers !== null) table.buffers.fresh.isComplete = false

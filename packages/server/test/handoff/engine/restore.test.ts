@@ -10,6 +10,7 @@ import {
   hasWork,
   type Key,
   type Lane,
+  laneTablesOf,
   type Partition,
   type Table,
   type Task,
@@ -167,10 +168,10 @@ function fieldsOfTask(memory: Memory, task: Task): object {
 }
 
 function fieldsOfLane(memory: Memory, lane: Lane): object {
-  const { parentTask, time, buffers, tables, queueEntry, heapIndex, pins, lastEventFinished, ...others } =
-    lane
+  const { parentTask, time, buffers, queueEntry, heapIndex, pins, lastEventFinished, ...others } = lane
   const { firstTable, mixed, counted, ...fields } = others
-  const ofTables = [...tables.values()].map(
+  const ofTables = Array.from(
+    laneTablesOf(lane),
     ({ parentLane: _, buffers: _buffers, entry: _entry, ...table }) => table,
   )
   return structuredClone({
@@ -219,7 +220,10 @@ function compare(before: Copied, memory: Memory): void {
   assert.deepEqual(after.others, before.others)
   assert.equal(
     memory.furtherTables,
-    [...memory.lanes.values()].reduce((sum, { tables }) => sum + Math.max(0, tables.size - 1), 0),
+    [...memory.lanes.values()].reduce(
+      (sum, { mixed }) => sum + (mixed === null ? 0 : mixed.tables.size - 1),
+      0,
+    ),
   )
   checkOrder(memory)
   checkLeases(memory)
@@ -256,7 +260,7 @@ function checkTables(memory: Memory): void {
   for (const lane of memory.lanes.values()) {
     if (lane.parentTask.cancelled) continue
     if (lane.mixed === null) add(waiting, lane.firstTable, lane.partitions.ready)
-    else for (const { entry, ready } of lane.tables.values()) add(waiting, entry.table, ready)
+    else for (const { entry, ready } of laneTablesOf(lane)) add(waiting, entry.table, ready)
   }
   for (const partition of memory.partitions.values())
     if (partition.state === 'leased') add(leases, tableOf(partition), 1)
@@ -310,7 +314,7 @@ function checkBuffers(memory: Memory): void {
     if (lane.parentTask.cancelled) continue
     check(lane.buffers.fresh, false, lane.partitions.ready - lane.returned)
     check(lane.buffers.returned, true, lane.returned)
-    for (const { buffers, ready, returned } of lane.tables.values()) {
+    for (const { buffers, ready, returned } of laneTablesOf(lane)) {
       if (buffers === null) continue
       check(buffers.fresh, false, ready - returned)
       check(buffers.returned, true, returned)

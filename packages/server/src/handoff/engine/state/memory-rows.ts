@@ -46,9 +46,7 @@ export interface Lane extends StoredLane, InHeap, Changing {
   readonly buffers: Buffers
   /** Its compute table, or the first of several. */
   readonly firstTable: Table
-  /** What waits by table. Empty unless the lane has several tables. */
-  readonly tables: Map<string, LaneTable>
-  /** Which of its tables may be served, in a mixed lane: one with several tables. Null if the lane has one. */
+  /** What waits by table in a mixed lane: one with several tables. Null if the lane has one. */
   mixed: MixedLaneTables | null
   /** What its only table counts of it as waiting. */
   readonly counted: MutableAmount
@@ -97,13 +95,15 @@ export function hasWork({ partitions: { ready, leased, delayed }, parentTask }: 
 
 export function tableOf({ parentLane: lane, computeTable }: Partition): Table {
   if (lane.mixed === null || lane.firstTable.name === computeTable) return lane.firstTable
-  return lane.tables.get(computeTable)?.entry.table ?? lane.firstTable
+  return lane.mixed.tables.get(computeTable)?.entry.table ?? lane.firstTable
 }
 
 /** What a pull is served from: a lane, or one table of a mixed lane. */
 export type Source = Lane | LaneTable
 
 export const isLaneTable = (source: Source): source is LaneTable => 'parentLane' in source
+
+export const laneTablesOf = ({ mixed }: Lane): Iterable<LaneTable> => mixed?.tables.values() ?? []
 
 export const laneOf = (source: Source): Lane => (isLaneTable(source) ? source.parentLane : source)
 
@@ -168,11 +168,12 @@ export class LaneTableEntry implements InHeap {
   }
 
   get row(): LaneTable {
-    return this.lane.tables.get(this.table.name as string) as LaneTable
+    return this.lane.mixed?.tables.get(this.table.name as string) as LaneTable
   }
 }
 
 export class MixedLaneTables {
+  readonly tables = new Map<string, LaneTable>()
   /** What came back is first, then what was served longest ago. */
   readonly servable = new Heap<LaneTableEntry>(({ row: a }, { row: b }) => {
     if (a.returned > 0 !== b.returned > 0) return a.returned > 0 ? -1 : 1

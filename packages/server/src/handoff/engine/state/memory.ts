@@ -16,6 +16,7 @@ import {
   type LaneTable,
   LaneTableEntry,
   type Level,
+  laneTablesOf,
   MixedLaneTables,
   type Partition,
   type Task,
@@ -113,7 +114,7 @@ export class Memory {
       if (lane !== undefined) this.addLaneTable(lane, row)
     }
     for (const lane of added.values()) {
-      for (const table of lane.tables.values()) this.order.updateTable(table)
+      for (const table of laneTablesOf(lane)) this.order.updateTable(table)
       this.order.update(lane)
     }
   }
@@ -133,7 +134,6 @@ export class Memory {
       changedIn: 0,
       lastIndex: isNew ? -1 : null,
       firstTable: this.order.tables.use(row.table, task),
-      tables: new Map(),
       mixed: null,
       counted: { partitions: 0, records: 0 },
       queueEntry: null,
@@ -153,9 +153,9 @@ export class Memory {
     const used = isFirst ? lane.firstTable : this.order.tables.use(row.table, lane.parentTask)
     const entry = new LaneTableEntry(lane, used)
     const table: LaneTable = { ...row, parentLane: lane, entry, buffers: null, changedIn: 0 }
-    if (lane.tables.size > 0) this.furtherTables += 1
-    lane.mixed ??= new MixedLaneTables()
-    lane.tables.set(row.table, table)
+    if (lane.mixed === null) lane.mixed = new MixedLaneTables()
+    else this.furtherTables += 1
+    lane.mixed.tables.set(row.table, table)
     return table
   }
 
@@ -248,7 +248,7 @@ export class Memory {
 
   #clearBuffersOf(lane: Lane, mayLeave: (partition: Partition) => boolean): void {
     this.#buffered.delete(lane)
-    for (const { buffers } of [lane, ...lane.tables.values()]) {
+    for (const { buffers } of [lane, ...laneTablesOf(lane)]) {
       if (buffers === null) continue
       for (const buffer of [buffers.fresh, buffers.returned])
         for (const partition of buffer.clear(mayLeave)) this.#dropPartitionIfUnneeded(partition)
@@ -263,7 +263,7 @@ export class Memory {
 
   #dropLaneIfUnneeded(lane: Lane): void {
     if (lane.pins > 0 || hasWork(lane) || !this.isClean(lane)) return
-    for (const table of lane.tables.values()) if (!this.isClean(table)) return
+    for (const table of laneTablesOf(lane)) if (!this.isClean(table)) return
     this.removeLane(lane)
     this.#dropTaskIfUnneeded(lane.parentTask)
   }
@@ -279,7 +279,7 @@ export class Memory {
   }
 
   removeLane(lane: Lane): void {
-    this.furtherTables -= Math.max(0, lane.tables.size - 1)
+    if (lane.mixed !== null) this.furtherTables -= lane.mixed.tables.size - 1
     this.lanes.delete(lane.id)
     for (const table of tablesOf(lane)) this.order.tables.unuse(table, lane.parentTask)
     this.#buffered.delete(lane)
@@ -290,9 +290,11 @@ export class Memory {
     const { parentLane: lane, entry } = table
     table.ready = 0
     this.order.updateTable(table)
-    lane.tables.delete(table.table)
     if (entry.table !== lane.firstTable) this.order.tables.unuse(entry.table, lane.parentTask)
-    if (lane.tables.size > 0) this.furtherTables -= 1
+    const { mixed } = lane
+    if (mixed === null) return
+    mixed.tables.delete(table.table)
+    if (mixed.tables.size > 0) this.furtherTables -= 1
     else lane.mixed = null
   }
 }

@@ -7,6 +7,7 @@ import {
   type Lane,
   type LaneTable,
   LaneTableEntry,
+  laneTablesOf,
   type MutableAmount,
   type Partition,
   Table,
@@ -125,7 +126,7 @@ export class Order {
     const table = mixed === null ? lane.firstTable : this.#mixedLanes
     if (before !== null && (!isWaiting || before.table !== table)) this.#leave(lane, before)
     if (!isWaiting) {
-      if (before !== null) for (const one of lane.tables.values()) this.updateTable(one)
+      if (before !== null) for (const one of laneTablesOf(lane)) this.updateTable(one)
       return
     }
     if (lane.queueEntry !== null) this.#move(lane.queueEntry)

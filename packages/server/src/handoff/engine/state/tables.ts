@@ -79,4 +79,6 @@ export class Tables {
 const byName = (a: string, b: string): number => (a < b ? -1 : a === b ? 0 : 1)
 
 export const tablesOf = (lane: Lane): Table[] =>
-  lane.mixed === null ? [lane.firstTable] : Array.from(lane.tables.values(), ({ entry: { table } }) => table)
+  lane.mixed === null
+    ? [lane.firstTable]
+    : Array.from(lane.mixed.tables.values(), ({ entry: { table } }) => table)

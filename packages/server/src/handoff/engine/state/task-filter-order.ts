@@ -61,7 +61,7 @@ export class TaskFilterOrder extends FilterOrder {
 
 const hasSome = (lane: Lane, tables: ReadonlySet<string>): boolean => {
   for (const name of tables) {
-    const table = lane.tables.get(name)
+    const table = lane.mixed?.tables.get(name)
     if (table !== undefined && table.ready > 0 && !isTableBlocked(table.entry.table)) return true
   }
   return false

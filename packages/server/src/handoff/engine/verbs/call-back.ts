@@ -191,7 +191,7 @@ function refusalOfLanes(
     const lane = task?.lanes.get(level)
     if (lane === undefined) lanes += 1
     const tables = new Set(partitions.map(({ computeTableName }) => computeTableName))
-    const known = lane === undefined ? null : lane.mixedAfter === null ? [lane.table] : lane.tables.keys()
+    const known = lane === undefined ? null : (lane.mixed?.tables.keys() ?? [lane.table])
     for (const table of known ?? []) tables.delete(table)
     furtherTables += known === null ? tables.size - 1 : tables.size
   }

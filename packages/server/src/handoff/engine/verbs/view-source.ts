@@ -26,7 +26,7 @@ export function heldIn({ order, tasks }: Memory, id: number, level?: number): Am
 }
 
 function addHeld(held: MutableAmount, lane: Lane, paused: ReadonlySet<string>): void {
-  const { parentTask, level, table, mixed, tables, partitions, records } = lane
+  const { parentTask, level, table, mixed, partitions, records } = lane
   if (!isLaneOpen(parentTask, level)) return
   if (mixed === null) {
     if (!paused.has(table)) return
@@ -34,6 +34,7 @@ function addHeld(held: MutableAmount, lane: Lane, paused: ReadonlySet<string>): 
     held.records += records.ready
     return
   }
+  const { tables } = mixed
   const isFewer = tables.size < paused.size
   for (const name of isFewer ? tables.keys() : paused) {
     const row = isFewer && !paused.has(name) ? undefined : tables.get(name)
