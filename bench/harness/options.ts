@@ -31,7 +31,10 @@ export interface Sizes {
   pollers: number
   littleWorkSeconds: number
   idleSeconds: number
+  /** In the store when a service starts: waiting partitions, lanes, leases. */
   storedAtStart: number
+  lanesAtStart: number
+  leasesAtStart: number
   /** What the page shows. */
   pageLevels: number
   pageInstances: number
@@ -75,6 +78,8 @@ const NORMAL: Sizes = {
   littleWorkSeconds: 30,
   idleSeconds: 10,
   storedAtStart: 1_000_000,
+  lanesAtStart: 199_000,
+  leasesAtStart: 249_000,
   pageLevels: 5_000,
   pageInstances: 2_000,
   pageTables: 500,
@@ -104,6 +109,8 @@ const QUICK: Sizes = {
   littleWorkSeconds: 1,
   idleSeconds: 0.5,
   storedAtStart: 5_000,
+  lanesAtStart: 1_000,
+  leasesAtStart: 1_000,
   pageLevels: 50,
   pageInstances: 20,
   pageTables: 10,

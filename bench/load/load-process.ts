@@ -1,6 +1,6 @@
 import { answerCalls } from '../harness/helper-process.ts'
 import { callBacks } from './workloads/call-backs.ts'
-import { callBackTasks, deepen, fill } from './workloads/fill.ts'
+import { callBackTasks, deepen, fill, fillLanes, takeLeases } from './workloads/fill.ts'
 import { largeCallBackDuringPulls } from './workloads/large-call-back-during-pulls.ts'
 import { littleWork } from './workloads/little-work.ts'
 import { oneWorker } from './workloads/one-worker.ts'
@@ -12,6 +12,8 @@ import { closeWaitingPulls, openWaitingPulls, wakeWaitingPulls } from './workloa
 /** All load comes from this one process, for every server. */
 const calls = {
   fill,
+  fillLanes,
+  takeLeases,
   deepen,
   callBackTasks,
   pullThenSettle,

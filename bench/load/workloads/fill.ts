@@ -1,6 +1,6 @@
 import { backlogBodies, callBackBody, deepeningBodies, newTask, type Task } from '../descriptors.ts'
 import { HttpConnection } from '../http-connection.ts'
-import { callBackRequest } from '../requests.ts'
+import { callBackRequest, leaseIds, pullRequest } from '../requests.ts'
 
 /** Not measured: puts partitions into the store, in the same order for every store. */
 export async function fill({ url, partitions }: { url: string; partitions: number }): Promise<void> {
@@ -33,6 +33,35 @@ export async function callBackTasks(input: {
   const bodies = newTaskBodies(tasks, partitionsPerTask)
   // The clients share one iterator.
   await Promise.all(Array.from({ length: clients }, () => callBackAll(url, bodies)))
+}
+
+const LANES_PER_TASK = 5_000
+
+/** Not measured: calls back tasks with one partition on each of their levels. */
+export async function fillLanes({ url, lanes }: { url: string; lanes: number }): Promise<void> {
+  const bodies = function* () {
+    for (let left = lanes; left > 0; left -= LANES_PER_TASK) {
+      const count = Math.min(LANES_PER_TASK, left)
+      yield callBackBody(count, newTask(), count)
+    }
+  }
+  await callBackAll(url, bodies())
+}
+
+/** Not measured: pulls partitions, and keeps their leases. */
+export async function takeLeases({ url, leases }: { url: string; leases: number }): Promise<void> {
+  const connection = await HttpConnection.open(url)
+  try {
+    for (let left = leases; left > 0; ) {
+      const batch = Math.min(1_000, left)
+      const { status, body } = await connection.exchange(pullRequest(url, 'bench-worker-0', { batch }))
+      const taken = leaseIds(body).length
+      if (status !== 200 || taken === 0) throw new Error(`pull answered ${status}: ${body.slice(0, 500)}`)
+      left -= taken
+    }
+  } finally {
+    connection.close()
+  }
 }
 
 function* newTaskBodies(tasks: number, partitions: number): Generator<string> {
