@@ -248,7 +248,7 @@ export async function buildHttp({
     { prefix: basePath },
   )
   allowHalfOpen(app.server)
-  paceReading(app.server, context.isSecure, limits.requestsPerConnection)
+  paceReading(app.server, context.isSecure, { mostUnderWay: limits.requestsPerConnection, slicer })
   // Even when switched off, the fast path holds each connection until its first bytes arrive. Node's server
   // counts a connection without a request as busy, and closing would wait for it.
   if (!isFastPathOn) fastPath.disable()

@@ -101,3 +101,29 @@ test('a large body is checked in steps, over several event-loop iterations', asy
   // One step when a chunk arrives, and one of the iteration.
   expect(Math.max(...byTurn.values())).toBeLessThanOrEqual(16 * KIB)
 })
+
+test.each([
+  ['at once', 0],
+  ['in pieces', 3000],
+])('long heads that arrive %s are read one by one, in event-loop iterations', async (_, firstBytes) => {
+  const baton = await TestApp.open()
+  const { server } = baton.app.http
+  const port = await listening(baton.app)
+  const turn = turnsCounted()
+  const byTurn = new Map<number, number>()
+  server.prependListener('request', () => {
+    byTurn.set(turn(), (byTurn.get(turn()) ?? 0) + 1)
+    spend()
+  })
+  const sockets: Socket[] = []
+  server.on('connection', (socket: Socket) => sockets.push(socket))
+  const clients = await Promise.all(Array.from({ length: 20 }, () => RawConnection.open(port)))
+  const names = Array.from({ length: 20 }, (_, at) => `task=${`${at}-`.padEnd(500, 'x')}`)
+  const head = `GET /pull?${names.join('&')} HTTP/1.1\r\nHost: localhost\r\n\r\n`
+  for (const client of clients) client.send(head.slice(0, firstBytes))
+  await until(() => sockets.every(({ bytesRead }) => bytesRead === firstBytes))
+  for (const client of clients) client.send(head.slice(firstBytes))
+  for (const client of clients) expect((await client.answer()).status).toBe(200)
+  // One when it arrives, and one of the iteration.
+  expect(Math.max(...byTurn.values())).toBeLessThanOrEqual(2)
+})

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { TimeSlicer } from './time-slicer.ts'
 
 /** Of the connections that wait, an iteration of the event loop parses this many requests in all. */
 const WAITING_REQUESTS = 2
@@ -14,6 +15,16 @@ const PIECE_BYTES = 256
  */
 const CHUNKED_PIECE_LINES = 32
 const LINE_END = 0x0a
+/** Parsing a longer head, most of it query, takes long. The fast path serves no longer ones. */
+const LONGEST_HEAD_BYTES = 4096
+const HEAD_END = '\r\n\r\n'
+
+interface PaceRules {
+  /** Of a connection. */
+  readonly mostUnderWay: number
+  /** Reads long heads. */
+  readonly slicer: TimeSlicer
+}
 
 interface Paced {
   /** Continues to parse what has arrived. */
@@ -24,14 +35,14 @@ interface Paced {
  * Limits the requests that are parsed in one iteration of the event loop. Node parses everything that it has
  * read from a connection at once, which is thousands of pipelined requests, and no route, however cheap, can
  * make up for that. Clients that send one request at a time never wait; what follows another request does.
- * Bodies with a length are not bounded here. The fast path reads one request at a time and passes a connection
- * on before it gets here.
+ * Long heads are bulk work, also of clients that send one at a time. Bodies with a length are not bounded here.
+ * The fast path reads one request at a time and passes a connection on before it gets here.
  */
-export function paceReading(server: Server, isSecure: boolean, mostUnderWay: number): void {
+export function paceReading(server: Server, isSecure: boolean, rules: PaceRules): void {
   const pace = new Pace()
   const connections = new WeakMap<Socket, PacedConnection>()
   server.on(isSecure ? 'secureConnection' : 'connection', (socket: Socket) => {
-    connections.set(socket, new PacedConnection(socket, pace, mostUnderWay))
+    connections.set(socket, new PacedConnection(socket, pace, rules))
   })
   const note = (request: IncomingMessage, response: ServerResponse) =>
     connections.get(request.socket)?.noteRequest(request, response)
@@ -79,7 +90,7 @@ class Pace {
 class PacedConnection implements Paced {
   readonly #socket: Socket & { readonly _paused?: boolean }
   readonly #pace: Pace
-  readonly #mostUnderWay: number
+  readonly #rules: PaceRules
   readonly #parse: (bytes: Buffer) => void
   /** Whether bytes that were read went back to the socket, which emits no 'end' as long as it has them. */
   #isWaiting = false
@@ -90,13 +101,18 @@ class PacedConnection implements Paced {
   #waitsUntil = 0
   #underWay = 0
   #last: IncomingMessage | undefined
+  /** Of the head that is being read. */
+  #headBytes = 0
+  /** Whether a long head is next. */
+  #isBulk = false
+  #isInSlicer = false
   /** At least this much of the body of the last request is still to come; NaN if that is unknown. */
   #bodyBytes = 0
 
-  constructor(socket: Socket, pace: Pace, mostUnderWay: number) {
+  constructor(socket: Socket, pace: Pace, rules: PaceRules) {
     this.#socket = socket
     this.#pace = pace
-    this.#mostUnderWay = mostUnderWay
+    this.#rules = rules
     const [parse] = socket.listeners('data') as ((bytes: Buffer) => void)[]
     if (parse === undefined) throw new Error("Node's HTTP server does not read this connection")
     this.#parse = parse
@@ -115,6 +131,7 @@ class PacedConnection implements Paced {
     this.#requests += 1
     this.#underWay += 1
     this.#last = request
+    this.#headBytes = 0
     this.#bodyBytes = Number(request.headers['content-length'] ?? Number.NaN)
     this.#pace.noteRequest()
     response.once('close', () => {
@@ -126,6 +143,7 @@ class PacedConnection implements Paced {
   goOn(): void {
     if (!this.#isWaiting || this.#isBlocked) return
     this.#isWaiting = false
+    this.#isBulk = false
     this.#hasTurn = true
     this.#socket.read()
     this.#hasTurn = false
@@ -133,8 +151,17 @@ class PacedConnection implements Paced {
   }
 
   readonly #onData = (bytes: Buffer): void => {
-    if (!this.#hasTurn && this.#pace.iteration < this.#waitsUntil) this.#wait(bytes)
+    if (!this.#hasTurn && this.#hasLongHead(bytes)) {
+      this.#isBulk = true
+      this.#wait(bytes)
+    } else if (!this.#hasTurn && this.#pace.iteration < this.#waitsUntil) this.#wait(bytes)
     else this.#read(bytes)
+  }
+
+  #hasLongHead(bytes: Buffer): boolean {
+    const most = LONGEST_HEAD_BYTES - this.#headBytes
+    if (bytes.length <= most || this.#isInBody) return false
+    return most <= 0 || !bytes.subarray(0, most).includes(HEAD_END)
   }
 
   #wait(rest: Buffer): void {
@@ -163,6 +190,7 @@ class PacedConnection implements Paced {
         this.#requests += 1
         this.#pace.noteRequest()
       }
+      this.#headBytes = this.#isInBody ? 0 : this.#headBytes + piece.length
       this.#parse(piece)
       // Also if the request began in this piece: its head may end anywhere in it.
       this.#bodyBytes -= piece.length
@@ -186,21 +214,34 @@ class PacedConnection implements Paced {
     return end
   }
 
+  get #isInBody(): boolean {
+    return this.#last?.complete === false
+  }
+
   get #isInBodyOfLength(): boolean {
-    return this.#last?.complete === false && !Number.isNaN(this.#bodyBytes)
+    return this.#isInBody && !Number.isNaN(this.#bodyBytes)
   }
 
   get #isInChunkedBody(): boolean {
-    return this.#last?.complete === false && Number.isNaN(this.#bodyBytes)
+    return this.#isInBody && Number.isNaN(this.#bodyBytes)
   }
 
   #wake(): void {
-    if (this.#isWaiting && !this.#isBlocked) this.#pace.add(this)
+    if (!this.#isWaiting || this.#isBlocked) return
+    if (!this.#isBulk) this.#pace.add(this)
+    else if (!this.#isInSlicer) {
+      this.#isInSlicer = true
+      this.#rules.slicer.add(this.#socket, () => {
+        this.#isInSlicer = false
+        this.goOn()
+        return false
+      })
+    }
   }
 
   /** Whether something else has to happen first: an event follows when it has. */
   get #isBlocked(): boolean {
-    return this.#isPausedByNode || this.#underWay > this.#mostUnderWay
+    return this.#isPausedByNode || this.#underWay > this.#rules.mostUnderWay
   }
 
   /** Node stops reading while the client does not read its responses. Its parser must not be called then. */
