@@ -11,9 +11,11 @@ import type { ClientLimiter } from './limits/limiter.ts'
  * An iteration of the event loop accepts one connection of each listening socket. With one socket, a probe that
  * arrives with hundreds of connections waits for as many iterations.
  */
-const SOCKETS = 8
-/** Fastify passes this on to Node, and its types do not have it. */
-const SHARED = { reusePort: true }
+const SOCKETS = 32
+/** How many connections wait at each of them. A probe waits behind those of its socket. */
+const BACKLOG = 128
+/** Fastify passes this on to Node, and its types do not have all of it. */
+const SHARED = { reusePort: true, backlog: BACKLOG }
 
 /** Only Linux distributes connections over sockets that share a port. Node supports this since 23.1. */
 function canSharePort(): boolean {

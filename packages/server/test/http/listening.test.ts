@@ -18,7 +18,7 @@ async function listeningOn(port: number): Promise<number> {
 describe.runIf(process.platform === 'linux')('a service on Linux', () => {
   test('has several sockets on its port, so that one event-loop iteration accepts several connections', async () => {
     const service = await ServiceProcess.started()
-    expect(await listeningOn(service.port)).toBe(8)
+    expect(await listeningOn(service.port)).toBe(32)
   })
 
   test('shares its port with no other service', async () => {
@@ -26,7 +26,7 @@ describe.runIf(process.platform === 'linux')('a service on Linux', () => {
     const other = ServiceProcess.run(['--port', String(port), '--data', await testFolder()])
     expect((await other.exited).code).toBe(1)
     expect(other.stderr).toContain('another process listens on this port; choose another --port')
-    expect(await listeningOn(port)).toBe(8)
+    expect(await listeningOn(port)).toBe(32)
   })
 
   test('answers requests in progress on all of them before it ends', async () => {
