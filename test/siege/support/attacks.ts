@@ -204,6 +204,10 @@ export const attacks: readonly Attack[] = [
     run: (port, over) => flood(port, over, 300, close),
   },
   {
+    name: 'thousands of connections at once',
+    run: (port, over) => flood(port, over, 9000, close),
+  },
+  {
     name: 'eight call-backs of which one byte comes',
     run: async (port, over) => {
       const sockets = await open(port, 8)
@@ -331,9 +335,13 @@ export const attacks: readonly Attack[] = [
   {
     name: '9,000 waiting pulls with long filters',
     run: async (port, over) => {
-      const sockets = await open(port, 9000)
-      for (const socket of sockets)
-        socket.resume().write(get(`/pull?${strangeNames('task', 50, 300)}`, 'Prefer: wait=60\r\n'))
+      const sockets: Socket[] = []
+      for (let of = 0; of < 90 && !over.aborted; of += 1) {
+        const more = await open(port, 100)
+        for (const socket of more)
+          socket.resume().write(get(`/pull?${strangeNames('task', 50, 300)}`, 'Prefer: wait=60\r\n'))
+        sockets.push(...more)
+      }
       await stay(600_000, over)
       close(sockets)
     },
