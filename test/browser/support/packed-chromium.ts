@@ -1,41 +1,25 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import packed from '@sparticuz/chromium'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const execute = promisify(execFile)
+const unpack = fileURLToPath(new URL('unpack-chromium.ts', import.meta.url))
 
 /** The package has a browser for this platform only. */
 export const isPackedForThisMachine = process.platform === 'linux' && process.arch === 'x64'
 
 /**
- * The package unpacks itself into the temporary folder and reuses any files there. Each version therefore
- * gets its own folder, which is renamed to its final name only when it is complete, since test files run in
- * parallel.
+ * Each version has its own folder. Unpacking takes seconds of processor time: the lock is for test files that
+ * run in parallel, of which only the first unpacks.
  */
 export async function unpackedChromium(): Promise<string> {
   const folder = join(tmpdir(), `baton-chromium-${packedVersion()}`)
-  if (!existsSync(folder)) {
-    const being = mkdtempSync(`${folder}-`)
-    await unpackInto(being)
-    try {
-      renameSync(being, folder)
-    } catch {
-      rmSync(being, { recursive: true, force: true })
-    }
-  }
+  if (!existsSync(folder)) await execute('flock', [`${folder}.lock`, process.execPath, unpack, folder])
   return join(folder, 'chromium')
-}
-
-async function unpackInto(folder: string): Promise<void> {
-  const usual = process.env['TMPDIR']
-  process.env['TMPDIR'] = folder
-  mkdirSync(folder, { recursive: true })
-  try {
-    await packed.executablePath()
-  } finally {
-    if (usual === undefined) delete process.env['TMPDIR']
-    else process.env['TMPDIR'] = usual
-  }
 }
 
 function packedVersion(): string {
