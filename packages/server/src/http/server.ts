@@ -143,10 +143,12 @@ export async function buildHttp({
           handOff,
           parse: bodyOf,
         })
+  const slicer = new TimeSlicer()
   const fastPath = new FastPath(admissionParts, {
     problemOf,
     context,
     requests,
+    slicer,
     proxies,
     logAnswer,
     forwarding,
@@ -179,7 +181,6 @@ export async function buildHttp({
     },
   })
   app.setErrorHandler(answerError)
-  const slicer = new TimeSlicer()
   limitPipelining(app, {
     most: limits.requestsPerConnection,
     slicer,

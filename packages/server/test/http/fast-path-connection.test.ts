@@ -9,6 +9,7 @@ import { FastPath } from '../../src/http/fast-path/fast-path.ts'
 import { RequestCounts } from '../../src/http/observability/answered-requests.ts'
 import type { Serve } from '../../src/http/requests/exchange.ts'
 import { keyOwners } from '../../src/http/requests/preferences.ts'
+import { TimeSlicer } from '../../src/http/requests/time-slicer.ts'
 import { HOUR } from '../store/conformance/test-policy.ts'
 import { openLimiter } from '../support/open-limiter.ts'
 import { RawConnection } from '../support/raw-connection.ts'
@@ -32,7 +33,15 @@ async function laneBefore({ serve = echo, keepAliveTimeout = 72_000, headTimeout
     headers.authorization === undefined ? undefined : { code: 'token_unknown', detail: 'no' }
   const limiter = openLimiter()
   const context = { handOff, keyOwner: keyOwners(null), isSecure: false } as never
-  const parts = { problemOf, context, requests, proxies: new Proxies([]), logAnswer: null, forwarding: null }
+  const parts = {
+    problemOf,
+    context,
+    requests,
+    proxies: new Proxies([]),
+    logAnswer: null,
+    slicer: new TimeSlicer(),
+    forwarding: null,
+  }
   const fastPath = new FastPath({ admissionOf: () => admission, limiter }, parts)
   fastPath.addRoute('GET', '', '/pull', 'pull', serve)
   fastPath.addRoute('POST', '', '/settle', 'worker', serve)

@@ -118,10 +118,10 @@ test.each([
   const sockets: Socket[] = []
   server.on('connection', (socket: Socket) => sockets.push(socket))
   const clients = await Promise.all(Array.from({ length: 20 }, () => RawConnection.open(port)))
-  const names = Array.from({ length: 20 }, (_, at) => `task=${`${at}-`.padEnd(500, 'x')}`)
+  const names = Array.from({ length: 10 }, (_, at) => `task=${`${at}-`.padEnd(500, 'x')}`)
   const head = `GET /pull?${names.join('&')} HTTP/1.1\r\nHost: localhost\r\n\r\n`
   for (const client of clients) client.send(head.slice(0, firstBytes))
-  await until(() => sockets.every(({ bytesRead }) => bytesRead === firstBytes))
+  await until(() => sockets.filter(({ bytesRead }) => bytesRead === firstBytes).length === clients.length)
   for (const client of clients) client.send(head.slice(firstBytes))
   for (const client of clients) expect((await client.answer()).status).toBe(200)
   // One when it arrives, and one of the iteration.

@@ -11,8 +11,10 @@ import type { ClientLimiter } from '../limits/limiter.ts'
 import type { LogAnswer } from '../observability/answered-requests.ts'
 import { hasHungUp } from '../requests/disconnects.ts'
 import type { Exchange } from '../requests/exchange.ts'
+import { hasLongHead } from '../requests/paced-reading.ts'
 import { allowWaits, endWaits } from '../requests/pipelining.ts'
 import type { KeyOwner } from '../requests/preferences.ts'
+import type { TimeSlicer } from '../requests/time-slicer.ts'
 import { type FastRequest, HeadCache, type RouteOf } from './heads.ts'
 
 /** Larger requests go to Node's server; this is enough for a thousand settlements with reasons. */
@@ -30,6 +32,8 @@ interface FastPathRules extends Staying {
   readonly logAnswer: LogAnswer | null
   /** Null: this node is the only one. */
   readonly forwarding: Forwarding | null
+  /** Passes connections on that begin with a long head. */
+  readonly slicer: TimeSlicer
   /** How long to wait for the rest of a request. Then the timeouts of Node's server apply. */
   readonly headTimeoutMillis: number
   /** Passes the socket to Node's HTTP server. */
@@ -272,12 +276,25 @@ export class FastConnection {
   }
 
   #handOver(bytes: Buffer): void {
+    this.#socket.pause()
+    this.#socket.unshift(bytes)
+    if (!hasLongHead(bytes)) {
+      this.#leave()
+      return
+    }
+    this.#isAnswering = true
+    this.#rules.slicer.add(this.#socket, () => {
+      this.#leave()
+      this.#socket.read()
+      return false
+    })
+  }
+
+  #leave(): void {
     const socket = this.#socket
     socket.off('data', this.#onData).off('drain', this.#onDrain)
     socket.off('error', this.#onError).off('end', this.#onEnd).off('close', this.#onClose)
     this.#stopIdleTimer()
-    socket.pause()
-    socket.unshift(bytes)
     this.#rules.left()
     this.#rules.handOver()
     process.nextTick(() => socket.resume())

@@ -10,6 +10,7 @@ import { intercept } from '../intercept.ts'
 import type { ClientLimiter } from '../limits/limiter.ts'
 import type { LogAnswer, RequestCounts } from '../observability/answered-requests.ts'
 import type { Serve } from '../requests/exchange.ts'
+import type { TimeSlicer } from '../requests/time-slicer.ts'
 import type { RouteContext } from '../route-context.ts'
 import { FastConnection } from './connection.ts'
 import type { FastRoute, ParsedHead } from './heads.ts'
@@ -25,6 +26,7 @@ interface FastPathParts {
   readonly problemOf: ProblemOf
   readonly context: Pick<RouteContext, 'handOff' | 'keyOwner' | 'isSecure'>
   readonly requests: RequestCounts
+  readonly slicer: TimeSlicer
   readonly proxies: Proxies
   /** Null: requests are not logged. */
   readonly logAnswer: LogAnswer | null
@@ -74,7 +76,7 @@ export class FastPath {
 
   /** Handles new connections of `server` before its own listeners do. */
   interceptConnections(server: Server, headTimeoutMillis = HEAD_TIMEOUT_MILLIS): void {
-    const { problemOf, context, logAnswer, forwarding } = this.#parts
+    const { problemOf, context, logAnswer, forwarding, slicer } = this.#parts
     const { isSecure, keyOwner, handOff } = context
     const arrival = isSecure ? 'secureConnection' : 'connection'
     intercept(server, arrival, (socket, handOver) => {
@@ -87,6 +89,7 @@ export class FastPath {
         logAnswer,
         forwarding,
         limiter: this.#limiter,
+        slicer,
         headTimeoutMillis,
         handOff,
         handOver,

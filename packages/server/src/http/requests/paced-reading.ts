@@ -19,6 +19,12 @@ const LINE_END = 0x0a
 const LONGEST_HEAD_BYTES = 4096
 const HEAD_END = '\r\n\r\n'
 
+/** Whether a request begins with more than a short head, after that many bytes of it. */
+export function hasLongHead(bytes: Buffer, earlierBytes = 0): boolean {
+  const most = LONGEST_HEAD_BYTES - earlierBytes
+  return bytes.length > most && (most <= 0 || !bytes.subarray(0, most).includes(HEAD_END))
+}
+
 interface PaceRules {
   /** Of a connection. */
   readonly mostUnderWay: number
@@ -94,7 +100,8 @@ class PacedConnection implements Paced {
   readonly #parse: (bytes: Buffer) => void
   /** Whether bytes that were read went back to the socket, which emits no 'end' as long as it has them. */
   #isWaiting = false
-  #hasTurn = false
+  /** The fast path passes the first bytes on when it is their turn. */
+  #hasTurn = true
   #iteration = 0
   #requests = 0
   /** Up to this iteration, everything waits. */
@@ -151,17 +158,12 @@ class PacedConnection implements Paced {
   }
 
   readonly #onData = (bytes: Buffer): void => {
-    if (!this.#hasTurn && this.#hasLongHead(bytes)) {
+    if (!this.#hasTurn && !this.#isInBody && hasLongHead(bytes, this.#headBytes)) {
       this.#isBulk = true
       this.#wait(bytes)
     } else if (!this.#hasTurn && this.#pace.iteration < this.#waitsUntil) this.#wait(bytes)
     else this.#read(bytes)
-  }
-
-  #hasLongHead(bytes: Buffer): boolean {
-    const most = LONGEST_HEAD_BYTES - this.#headBytes
-    if (bytes.length <= most || this.#isInBody) return false
-    return most <= 0 || !bytes.subarray(0, most).includes(HEAD_END)
+    this.#hasTurn = false
   }
 
   #wait(rest: Buffer): void {
