@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { tokenNamed, tokensFile } from '../support/tokens-file.ts'
 import { partitionsOf, startService } from './support/service.ts'
-import { accessibilityFaults, overflow, visit } from './support/visit.ts'
+import { accessibilityFaults, contrastFaults, overflow, visit } from './support/visit.ts'
 
 const GOOD = ['loader-1', 'loader-2', 'loader-3', 'loader-4']
 
@@ -46,12 +46,15 @@ async function badNight(): Promise<string> {
   return url
 }
 
-/** In both colour schemes: nothing is wider than the window, and no one is shut out. */
+/** Nothing is wider than the window, and no one is shut out, in both colour schemes. */
 async function expectFit(page: Page): Promise<void> {
   expect([page.url(), await overflow(page)]).toEqual([page.url(), 0])
-  for (const colorScheme of ['light', 'dark'] as const) {
+  for (const [colorScheme, faults] of [
+    ['light', accessibilityFaults],
+    ['dark', contrastFaults],
+  ] as const) {
     await page.emulateMedia({ colorScheme })
-    expect([page.url(), colorScheme, ...(await accessibilityFaults(page))]).toEqual([page.url(), colorScheme])
+    expect([page.url(), colorScheme, ...(await faults(page))]).toEqual([page.url(), colorScheme])
   }
 }
 
