@@ -501,7 +501,7 @@ export const mutants: readonly Mutant[] = [
   {
     area: 'limits',
     bug: 'a client gets one waiting pull more than its share',
-    file: `${server}/http/limits/waiting-pulls.ts`,
+    file: `${server}/http/limits/wait-quota.ts`,
     from: 'share.pulls >= waitingPullsPerCaller',
     to: 'share.pulls > waitingPullsPerCaller',
     tests: http('admission-parts', 'hostile-connections'),
@@ -565,7 +565,7 @@ export const mutants: readonly Mutant[] = [
   {
     area: 'limits',
     bug: 'queries of waiting pulls may use more memory than is allowed',
-    file: `${server}/http/limits/waiting-pulls.ts`,
+    file: `${server}/http/limits/wait-quota.ts`,
     from: 'bytes > 0 && held + bytes > most',
     to: 'false',
     tests: http('hostile-connections'),

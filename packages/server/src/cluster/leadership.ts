@@ -133,8 +133,8 @@ export class Leadership {
         const isFree = !isLed(row) || row.leader.nodeId === this.#nodeId
         if (isFree) await this.#takeOver(row)
         else {
-          const left = await this.#follow(row)
-          if (left !== null && (await this.#mayTakeOver(left))) await this.#takeOver(left)
+          const vacated = await this.#follow(row)
+          if (vacated !== null && (await this.#mayTakeOver(vacated))) await this.#takeOver(vacated)
         }
         pause = RETRY_MILLIS
       } catch (error) {

@@ -7,7 +7,7 @@ import type { AdmittedRequest } from '../cluster/forwarder.ts'
 const clients = new WeakMap<IncomingHttpHeaders, AdmittedRequest>()
 
 /** A forwarded request and its client, as the follower reports them; undefined for requests that came here directly. */
-export const forwardedClientOf = (headers: IncomingHttpHeaders): AdmittedRequest | undefined =>
+export const admittedRequestOf = (headers: IncomingHttpHeaders): AdmittedRequest | undefined =>
   clients.get(headers)
 
 /** Called when the signature was checked. The request gets the Host header of its client. */

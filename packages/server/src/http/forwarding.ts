@@ -15,7 +15,7 @@ import type { AnswerHeaders } from './answers/headers.ts'
 import type { Problem } from './answers/problems.ts'
 import type { ArrivedBody } from './bodies/json-body.ts'
 import type { FastRequest } from './fast-path/heads.ts'
-import { answerNotServed, forwardedClientOf, NotServed, noteForwardedClient } from './forwarded-client.ts'
+import { admittedRequestOf, answerNotServed, NotServed, noteForwardedClient } from './forwarded-client.ts'
 import type { ClientLimiter } from './limits/limiter.ts'
 import { countAsForwarded, type RequestCounts } from './observability/answered-requests.ts'
 import { whenHalfClosed } from './requests/disconnects.ts'
@@ -125,9 +125,9 @@ export class Forwarding {
     })
   }
 
-  /** What a route gets as the body of a request, if that is not parsed yet. */
-  readonly arrived = ({ raw }: FastifyRequest, body: ArrivedBody): KeptBody | undefined => {
-    const forwarded = forwardedClientOf(raw.headers)
+  /** Keeps the bytes of a body that this node must not parse, because it forwards or refuses the request. */
+  readonly keepUnlessServed = ({ raw }: FastifyRequest, body: ArrivedBody): KeptBody | undefined => {
+    const forwarded = admittedRequestOf(raw.headers)
     if (forwarded === undefined) return this.#parts.cluster.leads ? undefined : new KeptBody(body)
     if (digestOf(body.bytes) !== forwarded.digest) return new KeptBody(body)
     intact.add(raw)
@@ -141,7 +141,7 @@ export class Forwarding {
   ): void => {
     const { cluster, advertiseUrl } = this.#parts
     const { raw } = request
-    const forwarded = forwardedClientOf(raw.headers)
+    const forwarded = admittedRequestOf(raw.headers)
     if (forwarded !== undefined) {
       const isIntact = intact.has(raw) || (request.body === undefined && forwarded.digest === EMPTY_DIGEST)
       if (!isIntact || !cluster.leads) {

@@ -195,7 +195,7 @@ export async function buildHttp({
     hold: limiter.received.hold,
     slicer,
     callBackShape: callBackShape(limits),
-    arrived: forwarding?.arrived ?? (() => undefined),
+    keepUnlessServed: forwarding?.keepUnlessServed ?? (() => undefined),
     shapeMet: (fault, isCallBack) =>
       reached.note(isCallBack && fault === 'elements' ? 'call-back-partitions' : 'body-shape'),
   })

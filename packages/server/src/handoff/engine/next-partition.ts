@@ -30,7 +30,7 @@ export const LANES_READ_TOGETHER = 64
 type Kind = keyof Buffers
 
 /** The next partition of a lane or table in which some wait: first what came back, then what arrived first. */
-export function knownFirst(source: Source): Partition | undefined {
+export function firstInMemory(source: Source): Partition | undefined {
   return buffersOf(source)[kindOf(source)].first
 }
 
@@ -117,7 +117,7 @@ async function loadWaiting(
   const atATime = Math.max(1, Math.min(ROWS_AT_A_TIME, kept))
   const share = Math.floor(Math.max(demand, ROWS_OF_FEW_LANES) / Math.max(1, next.length))
   const most = next.length < LANES_READ_TOGETHER ? Math.max(atATime, Math.min(share, ROWS_AT_MOST)) : atATime
-  const others = next.filter((lane) => !sources.includes(lane) && knownFirst(lane) === undefined)
+  const others = next.filter((lane) => !sources.includes(lane) && firstInMemory(lane) === undefined)
   const wanted = [
     ...sources.map((source) => wantedOf(source, kind, isLaneTable(source) ? atATime : most)),
     ...others.slice(0, Math.max(0, demand - 1)).map((lane) => wantedOf(lane, kindOf(lane), atATime)),

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { ProblemCode } from '@baton/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { type Problem, sendProblem } from '../answers/problems.ts'
-import { forwardedClientOf } from '../forwarded-client.ts'
+import { admittedRequestOf } from '../forwarded-client.ts'
 import { addRouteHook } from '../route-hooks.ts'
 import { type Access, type AccessRule, accessRule } from './access.ts'
 import { browserFault, crossSiteFault, type HostRule } from './browser-defence.ts'
@@ -98,7 +98,7 @@ export function hostRefusal(
   if (host === undefined) {
     // Only HTTP/1.0 clients may omit it. Node's parser also accepts HTTP/2.0, which no client sends here.
     // Followers forward in HTTP/1.1, after they have checked this.
-    if (httpVersion === '1.0' || forwardedClientOf(headers) !== undefined) return undefined
+    if (httpVersion === '1.0' || admittedRequestOf(headers) !== undefined) return undefined
     return { code: 'bad_request', detail: 'the request must have a Host header' }
   }
   // Node uses the first one; a proxy in between may have used the other.

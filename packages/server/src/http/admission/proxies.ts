@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { type BlockList, isIP, isIPv6, type Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { listOfNetworks } from '../../networks.ts'
-import { forwardedClientOf } from '../forwarded-client.ts'
+import { admittedRequestOf } from '../forwarded-client.ts'
 import { remembered } from '../remembered.ts'
 
 /** More hops than any real request has. Earlier hops are ignored. */
@@ -21,7 +21,7 @@ export class Proxies {
 
   /** The address of the client: the peer address, or what trusted proxies report in X-Forwarded-For. */
   addressOf(socket: Pick<Socket, 'remoteAddress'>, headers: IncomingHttpHeaders): string | null {
-    const client = forwardedClientOf(headers)
+    const client = admittedRequestOf(headers)
     if (client !== undefined) return client.address
     let address = plain(socket.remoteAddress)
     if (address === null || !this.isTrusted(address)) return address
@@ -40,14 +40,14 @@ export class Proxies {
 
   /** The host that the client used, as reported by a trusted proxy, or else the Host header. */
   hostOf(socket: Pick<Socket, 'remoteAddress'>, headers: IncomingHttpHeaders): string | undefined {
-    if (forwardedClientOf(headers) !== undefined) return headers.host
+    if (admittedRequestOf(headers) !== undefined) return headers.host
     const forwarded = this.#forwarded(socket, headers['x-forwarded-host'])
     return forwarded ?? headers.host
   }
 
   /** The scheme that the client used, `http` or `https`, as reported by a trusted proxy. */
   schemeOf(socket: Pick<Socket, 'remoteAddress'>, headers: IncomingHttpHeaders): string | undefined {
-    const client = forwardedClientOf(headers)
+    const client = admittedRequestOf(headers)
     if (client !== undefined) return client.scheme
     const forwarded = this.#forwarded(socket, headers['x-forwarded-proto'])?.toLowerCase()
     return forwarded === 'http' || forwarded === 'https' ? forwarded : undefined

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import { forwardedClientOf } from '../forwarded-client.ts'
+import { admittedRequestOf } from '../forwarded-client.ts'
 import type { Proxies } from './proxies.ts'
 import { bearerToken } from './tokens.ts'
 
@@ -19,7 +19,7 @@ const users = new WeakMap<IncomingHttpHeaders, ProxyUser>()
 
 /** The user of a request that has no token. Of a forwarded request, the follower has found out who it is. */
 export function userOf(headers: IncomingHttpHeaders): ProxyUser | undefined {
-  const client = forwardedClientOf(headers)
+  const client = admittedRequestOf(headers)
   return client === undefined ? users.get(headers) : (client.user ?? undefined)
 }
 
@@ -29,7 +29,7 @@ export function signInByProxies(app: FastifyInstance, proxies: Proxies): void {
     const { headers, socket } = raw
     if (
       headers[USER_HEADER] !== undefined &&
-      forwardedClientOf(headers) === undefined &&
+      admittedRequestOf(headers) === undefined &&
       proxies.isPeer(socket)
     ) {
       const user = namedUser(raw)

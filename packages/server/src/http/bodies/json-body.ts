@@ -44,7 +44,7 @@ interface BodyRules {
   readonly slicer: TimeSlicer
   readonly callBackShape: ShapeLimits
   /** Returns what the route gets instead of the parsed body, for a request that another node may serve. */
-  arrived(request: FastifyRequest, body: ArrivedBody): unknown
+  keepUnlessServed(request: FastifyRequest, body: ArrivedBody): unknown
   shapeMet(fault: ShapeFault, isCallBack: boolean): void
 }
 
@@ -140,9 +140,14 @@ function demandBody(request: FastifyRequest, _reply: FastifyReply, done: () => v
   done()
 }
 
-function readJson(request: FastifyRequest, body: ArrivedBody, { arrived }: BodyRules, done: Done): void {
+function readJson(
+  request: FastifyRequest,
+  body: ArrivedBody,
+  { keepUnlessServed }: BodyRules,
+  done: Done,
+): void {
   try {
-    done(null, arrived(request, body) ?? bodyOf(request, body))
+    done(null, keepUnlessServed(request, body) ?? bodyOf(request, body))
   } catch (error) {
     done(error as Error)
   }

@@ -14,7 +14,7 @@ import { Overload } from './overload.ts'
 import { RateLimit } from './rate-limit.ts'
 import { ReceivedBytes } from './received-bytes.ts'
 import { UnreadAnswers } from './unread-answers.ts'
-import { WaitingPulls } from './waiting-pulls.ts'
+import { WaitQuota } from './wait-quota.ts'
 
 const BEHIND = 'this node is overloaded and refuses less urgent requests; send the request again later'
 
@@ -31,7 +31,7 @@ export class ClientLimiter {
   readonly limits: ClientLimits
   readonly reached: ReachedLimits
   readonly received: ReceivedBytes
-  readonly waiting: WaitingPulls
+  readonly waiting: WaitQuota
   readonly overload: Overload
   readonly #tokens: Pick<TokenLookup, 'nameOf'>
   readonly #proxies: Proxies
@@ -45,7 +45,7 @@ export class ClientLimiter {
     this.#proxies = proxies
     this.reached = new ReachedLimits(log)
     this.received = new ReceivedBytes(limits.receivedBytes, this.reached)
-    this.waiting = new WaitingPulls(limits, waitingPulls, this.reached)
+    this.waiting = new WaitQuota(limits, waitingPulls, this.reached)
     this.overload = new Overload(limits.overloadMillis)
     this.#gate = new ConnectionGate(limits, this.reached, openFilesLimit(), (address) =>
       proxies.isTrusted(address),

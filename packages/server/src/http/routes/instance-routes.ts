@@ -14,7 +14,7 @@ import { instanceWithinLimits, isWithinLimit } from '../admission/token-limits.t
 import { presentHeldLease, presentInstance, presentInstanceAttempt } from '../answers/instance-view.ts'
 import { invalidRequest } from '../answers/problems.ts'
 import { tableFieldRenamer, timestampOf } from '../answers/wire-values.ts'
-import { forwardedClientOf } from '../forwarded-client.ts'
+import { admittedRequestOf } from '../forwarded-client.ts'
 import { nextOf, pageOf, parameter, search, word } from '../requests/parameters.ts'
 import type { RouteContext } from '../route-context.ts'
 import { operation, unknownInstance } from './operation.ts'
@@ -40,7 +40,7 @@ export function instanceRoutes(app: FastifyInstance, context: RouteContext): voi
     answers: [instanceStatusSchema, 'The instance'],
     answer: async ({ query: { instanceId }, token, raw }) => {
       const instance = await handOff.instance(
-        instanceId ?? forwardedClientOf(raw.headers)?.instanceId ?? null,
+        instanceId ?? admittedRequestOf(raw.headers)?.instanceId ?? null,
       )
       if (instance === null) throw unknownInstance()
       return presentInstance(instanceWithinLimits(token, instance))

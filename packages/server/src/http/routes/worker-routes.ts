@@ -25,7 +25,7 @@ import { pulledPartitionWriter, refusalsJson } from '../answers/pull-answer.ts'
 import { secondsOf, timestampOf } from '../answers/wire-values.ts'
 import { answers, instanceHeader, pullHeaders, pullParameters } from '../api-document/route-schemas.ts'
 import type { FastPath } from '../fast-path/fast-path.ts'
-import { forwardedClientOf, NotServed } from '../forwarded-client.ts'
+import { admittedRequestOf, NotServed } from '../forwarded-client.ts'
 import type { ClientLimiter } from '../limits/limiter.ts'
 import { excludeFromDurations } from '../observability/answered-requests.ts'
 import { whileWatched } from '../requests/disconnects.ts'
@@ -47,20 +47,20 @@ function waiter({ tokens, cluster }: RouteContext, limiter: ClientLimiter) {
     work: (waitMillis: number, signal?: AbortSignal) => Promise<Result>,
     revokedMeanwhile: () => void = () => undefined,
   ): Promise<Result> => {
-    const forwarded = forwardedClientOf(headers)
+    const forwarded = admittedRequestOf(headers)
     const orWhen = (end: () => void) => {
       const unwatch = tokens.watch(headers, () => {
         revokedMeanwhile()
         end()
       })
       // The follower that forwarded the request may stop.
-      const stay =
+      const unwatchFollower =
         cluster === null || forwarded === undefined
           ? undefined
           : cluster.whenFollowerStops(forwarded.from, end)
       return () => {
         unwatch()
-        stay?.()
+        unwatchFollower?.()
       }
     }
     // A forwarded request has already waited at the follower, for a leader.
@@ -102,7 +102,7 @@ export function pullRoute(
     const partitions = handedOutWithinLimits(token, pulled.partitions)
     if (isRevoked && partitions.length === 0) throw revoked()
     // The next leader serves it.
-    if (handOff.isDraining && partitions.length === 0 && forwardedClientOf(head.headers) !== undefined)
+    if (handOff.isDraining && partitions.length === 0 && admittedRequestOf(head.headers) !== undefined)
       throw new NotServed('not_leading')
     if (afterNextIteration !== undefined) await afterNextIteration()
     const more: string[] = []

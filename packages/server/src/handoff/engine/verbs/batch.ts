@@ -43,6 +43,6 @@ function* leasesOf({ settles, renews, undos }: HandOffBatch) {
 const isPullsAlone = ({ settles, renews, undos, callBacks }: HandOffBatch): boolean =>
   settles.length + renews.length + undos.length + callBacks.length === 0
 
-/** Empty pulls need none: a deposed leader cannot say anything wrong. A repeated key returns leases. */
+/** If no row changed, and this node leads for certain. A repeated key returns leases, which must be durable. */
 export const mayAnswerWithoutEntry = (batch: HandOffBatch, { pulls }: HandOffAnswers): boolean =>
   isPullsAlone(batch) && pulls.every(({ repeated }) => !repeated)

@@ -12,7 +12,7 @@ import { addCapped } from '../../rules/task.ts'
 import type { BatchedPull, EmptyBecause, PullResult } from '../../store.ts'
 import { checkpointsOf } from '../checkpoints.ts'
 import { namedOf } from '../lease-changes.ts'
-import { firstOf, knownFirst, LANES_READ_TOGETHER } from '../next-partition.ts'
+import { firstInMemory, firstOf, LANES_READ_TOGETHER } from '../next-partition.ts'
 import type { FilterOrder } from '../state/filter-order.ts'
 import { type Partition, tableOf } from '../state/memory-rows.ts'
 import { moveBarriers } from '../task-updates.ts'
@@ -77,7 +77,7 @@ async function take(tx: Transaction, asked: BatchedPull, demand: number): Promis
   while (taken.length < most && (records === null || taken.length === 0 || takenRecords < records)) {
     if (isEndOfSlice(taken.length)) await tx.nextIteration()
     const wanted = Math.max(batch, demand) - taken.length
-    const partition = firstKnown(tx, filterOrder) ?? (await findFirst(tx, filterOrder, wanted))
+    const partition = nextInMemory(tx, filterOrder) ?? (await findFirst(tx, filterOrder, wanted))
     if (partition === undefined) break
     leaseOrDeliver(tx, partition, instance, filterOrder)
     taken.push(partition)
@@ -93,10 +93,10 @@ async function take(tx: Transaction, asked: BatchedPull, demand: number): Promis
   return handedOut(tx, taken)
 }
 
-/** Returns the next partition in the order of all lanes, if it is in memory. */
-function firstKnown(tx: Transaction, filterOrder: FilterOrder | null): Partition | undefined {
+/** Returns the next partition for a pull without a filter, if it is in memory. */
+function nextInMemory(tx: Transaction, filterOrder: FilterOrder | null): Partition | undefined {
   const lane = filterOrder === null ? tx.memory.order.front() : undefined
-  const first = lane === undefined ? undefined : knownFirst(lane)
+  const first = lane === undefined ? undefined : firstInMemory(lane)
   // In a lane with several tables, the first partition may be of a blocked one.
   return first === undefined || isTableBlocked(tableOf(first)) ? undefined : first
 }

@@ -19,7 +19,7 @@ interface WaitWanted {
 }
 
 /** Limits the pulls that wait, also per quota key, so that no token or address uses the whole capacity. */
-export class WaitingPulls {
+export class WaitQuota {
   readonly #limits: Limits
   readonly #waiting: () => number
   readonly #reached: ReachedLimits
