@@ -550,8 +550,16 @@ export const mutants: readonly Mutant[] = [
     area: 'limits',
     bug: 'connections that begin with long heads all come to Node in one iteration of the event loop',
     file: `${server}/http/fast-path/connection.ts`,
-    from: 'if (!hasLongHead(bytes)) {',
+    from: 'if (!isLong) {',
     to: 'if (true) {',
+    tests: http('time-slicer'),
+  },
+  {
+    area: 'limits',
+    bug: 'any number of connections waits with a long head',
+    file: `${server}/http/fast-path/connection.ts`,
+    from: 'this.#rules.slicer.waitingBeside(this.#socket) >= MOST_LONG_HEADS',
+    to: 'false',
     tests: http('time-slicer'),
   },
   {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { errorCodes } from '@baton/protocol'
 import { REFUSED_HEADER, REFUSED_STATUS } from '../../cluster/forwarded-request.ts'
-import { answerClientError, statusWords } from '../answers/client-errors.ts'
+import { answerClientError, lastAnswer, statusWords } from '../answers/client-errors.ts'
 import { type AnswerHeaders, commonHeaders, securityHeaders } from '../answers/headers.ts'
 import { type Problem, type ProblemOf, RequestProblem, writtenProblem } from '../answers/problems.ts'
 import { parsedBody } from '../bodies/json-body.ts'
@@ -21,6 +21,10 @@ import { type FastRequest, HeadCache, type RouteOf } from './heads.ts'
 const LONGEST_PLAIN_REQUEST = 256 * 1024
 /** How many bytes are read while a request is being answered. Further bytes stay in the socket. */
 const MAX_SENT_AHEAD_BYTES = 16 * 1024
+/** How many connections of an address wait with a long head. */
+const MOST_LONG_HEADS = 256
+const TOO_MANY_LONG_HEADS =
+  'too many requests of this address have a head of more than 4 KiB; send the request again later'
 /** For this long a new connection does not count as idle: its first request may be in transit or unread. */
 const FIRST_REQUEST_MILLIS = 1000
 
@@ -276,13 +280,20 @@ export class FastConnection {
   }
 
   #handOver(bytes: Buffer): void {
+    const isLong = hasLongHead(bytes)
+    this.#isAnswering = isLong
+    if (isLong && this.#rules.slicer.waitingBeside(this.#socket) >= MOST_LONG_HEADS) {
+      this.#rules.limiter.reached.note('overload', this.#socket.remoteAddress)
+      const refusal = lastAnswer({ code: 'overloaded', detail: TOO_MANY_LONG_HEADS })
+      this.#socket.end(refusal, () => this.close())
+      return
+    }
     this.#socket.pause()
     this.#socket.unshift(bytes)
-    if (!hasLongHead(bytes)) {
+    if (!isLong) {
       this.#leave()
       return
     }
-    this.#isAnswering = true
     this.#rules.slicer.add(this.#socket, () => {
       this.#leave()
       this.#socket.read()

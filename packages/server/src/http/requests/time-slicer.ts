@@ -44,6 +44,11 @@ export class TimeSlicer {
     if (!this.#isRunning && performance.now() < this.#until) this.#run()
   }
 
+  /** How much work of the same address waits. */
+  waitingBeside(socket: Socket): number {
+    return this.#waiting.get(networkOfSocket(socket) ?? 'gone')?.size ?? 0
+  }
+
   readonly #nextIteration = (): void => {
     if (this.#waiting.size === 0) {
       this.#isScheduled = false
