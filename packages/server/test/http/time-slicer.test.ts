@@ -128,22 +128,28 @@ test.each([
   expect(Math.max(...byTurn.values())).toBeLessThanOrEqual(2)
 })
 
-test('of connections with long heads, a bounded number waits, and others are refused', async () => {
-  const baton = await TestApp.open()
-  baton.app.http.server.prependListener('request', spend)
-  let accepted = 0
-  baton.app.http.server.on('connection', () => {
-    accepted += 1
-  })
-  const port = await listening(baton.app)
-  const clients = await Promise.all(Array.from({ length: 400 }, () => RawConnection.open(port)))
-  await until(() => accepted === clients.length)
-  const head = `GET /pull HTTP/1.1\r\nHost: localhost\r\nX-More: ${'z'.repeat(4096)}\r\n\r\n`
-  for (const client of clients) client.send(head)
-  const answers = await Promise.all(clients.map((client) => client.answer()))
-  const refused = answers.filter(({ status }) => status === 503)
-  expect(refused.length).toBeGreaterThan(0)
-  expect(refused[0]?.body).toMatchObject({ code: 'overloaded', retryable: true })
-  expect(answers.filter(({ status }) => status === 200).length).toBe(400 - refused.length)
-  expect(400 - refused.length).toBeGreaterThanOrEqual(256)
-})
+const callBack = 'POST /call-back HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
+
+test.each([
+  ['a long head', `GET /pull HTTP/1.1\r\nHost: localhost\r\nX-More: ${'z'.repeat(4096)}\r\n\r\n`],
+  ['a large body', `${callBack}Content-Length: 8002\r\n\r\n[${' '.repeat(8000)}]`],
+])(
+  'of connections that begin with %s, a bounded number waits, and others are refused',
+  async (_, request) => {
+    const baton = await TestApp.open()
+    baton.app.http.server.prependListener('request', spend)
+    let accepted = 0
+    baton.app.http.server.on('connection', () => {
+      accepted += 1
+    })
+    const port = await listening(baton.app)
+    const clients = await Promise.all(Array.from({ length: 400 }, () => RawConnection.open(port)))
+    await until(() => accepted === clients.length)
+    for (const client of clients) client.send(request)
+    const answers = await Promise.all(clients.map((client) => client.answer()))
+    const refused = answers.filter(({ status }) => status === 503)
+    expect(refused.length).toBeGreaterThan(0)
+    expect(refused[0]?.body).toMatchObject({ code: 'overloaded', retryable: true })
+    expect(400 - refused.length).toBeGreaterThanOrEqual(256)
+  },
+)

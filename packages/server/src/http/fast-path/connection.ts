@@ -11,7 +11,6 @@ import type { ClientLimiter } from '../limits/limiter.ts'
 import type { LogAnswer } from '../observability/answered-requests.ts'
 import { hasHungUp } from '../requests/disconnects.ts'
 import type { Exchange } from '../requests/exchange.ts'
-import { hasLongHead } from '../requests/paced-reading.ts'
 import { allowWaits, endWaits } from '../requests/pipelining.ts'
 import type { KeyOwner } from '../requests/preferences.ts'
 import type { TimeSlicer } from '../requests/time-slicer.ts'
@@ -21,10 +20,14 @@ import { type FastRequest, HeadCache, type RouteOf } from './heads.ts'
 const LONGEST_PLAIN_REQUEST = 256 * 1024
 /** How many bytes are read while a request is being answered. Further bytes stay in the socket. */
 const MAX_SENT_AHEAD_BYTES = 16 * 1024
-/** How many connections of an address wait with a long head. */
-const MOST_LONG_HEADS = 256
-const TOO_MANY_LONG_HEADS =
-  'too many requests of this address have a head of more than 4 KiB; send the request again later'
+/** A connection that begins with more, a long head or a large body, is bulk work for Node's server. */
+const BULK_BYTES = 4096
+/** How many of those of an address wait. */
+const MOST_BULK_WAITING = 256
+const TOO_MUCH_BULK =
+  'too many requests of more than 4 KiB come from this address at once; send the request again later'
+/** For so long the rest of a refused request is read and discarded, so that its client reads the refusal. */
+const DISCARD_MILLIS = 1000
 /** For this long a new connection does not count as idle: its first request may be in transit or unread. */
 const FIRST_REQUEST_MILLIS = 1000
 
@@ -36,7 +39,7 @@ interface FastPathRules extends Staying {
   readonly logAnswer: LogAnswer | null
   /** Null: this node is the only one. */
   readonly forwarding: Forwarding | null
-  /** Passes connections on that begin with a long head. */
+  /** Passes connections on that begin with bulk work. */
   readonly slicer: TimeSlicer
   /** How long to wait for the rest of a request. Then the timeouts of Node's server apply. */
   readonly headTimeoutMillis: number
@@ -280,17 +283,15 @@ export class FastConnection {
   }
 
   #handOver(bytes: Buffer): void {
-    const isLong = hasLongHead(bytes)
-    this.#isAnswering = isLong
-    if (isLong && this.#rules.slicer.waitingBeside(this.#socket) >= MOST_LONG_HEADS) {
-      this.#rules.limiter.reached.note('overload', this.#socket.remoteAddress)
-      const refusal = lastAnswer({ code: 'overloaded', detail: TOO_MANY_LONG_HEADS })
-      this.#socket.end(refusal, () => this.close())
+    const isBulk = bytes.length > BULK_BYTES
+    this.#isAnswering = isBulk
+    if (isBulk && this.#rules.slicer.waitingBeside(this.#socket) >= MOST_BULK_WAITING) {
+      this.#refuse()
       return
     }
     this.#socket.pause()
     this.#socket.unshift(bytes)
-    if (!isLong) {
+    if (!isBulk) {
       this.#leave()
       return
     }
@@ -299,6 +300,13 @@ export class FastConnection {
       this.#socket.read()
       return false
     })
+  }
+
+  #refuse(): void {
+    this.#rules.limiter.reached.note('overload', this.#socket.remoteAddress)
+    this.#socket.off('data', this.#onData).resume()
+    this.#socket.end(lastAnswer({ code: 'overloaded', detail: TOO_MUCH_BULK }))
+    this.#headTimer = setTimeout(() => this.close(), DISCARD_MILLIS)
   }
 
   #leave(): void {

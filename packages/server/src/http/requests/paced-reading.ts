@@ -20,7 +20,7 @@ const LONGEST_HEAD_BYTES = 4096
 const HEAD_END = '\r\n\r\n'
 
 /** Whether a request begins with more than a short head, after that many bytes of it. */
-export function hasLongHead(bytes: Buffer, earlierBytes = 0): boolean {
+function hasLongHead(bytes: Buffer, earlierBytes: number): boolean {
   const most = LONGEST_HEAD_BYTES - earlierBytes
   return bytes.length > most && (most <= 0 || !bytes.subarray(0, most).includes(HEAD_END))
 }
@@ -100,6 +100,7 @@ class PacedConnection implements Paced {
   readonly #parse: (bytes: Buffer) => void
   /** Whether bytes that were read went back to the socket, which emits no 'end' as long as it has them. */
   #isWaiting = false
+  #waitingBytes = 0
   /** The fast path passes the first bytes on when it is their turn. */
   #hasTurn = true
   #iteration = 0
@@ -152,7 +153,8 @@ class PacedConnection implements Paced {
     this.#isWaiting = false
     this.#isBulk = false
     this.#hasTurn = true
-    this.#socket.read()
+    // Without a length, everything that has arrived since would be copied together, for each piece.
+    this.#socket.read(this.#waitingBytes)
     this.#hasTurn = false
     if (!this.#isWaiting && !this.#isPausedByNode) this.#socket.resume()
   }
@@ -168,6 +170,7 @@ class PacedConnection implements Paced {
 
   #wait(rest: Buffer): void {
     this.#isWaiting = true
+    this.#waitingBytes = rest.length
     this.#socket.pause()
     this.#socket.unshift(rest)
     this.#wake()
