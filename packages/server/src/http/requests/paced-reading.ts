@@ -19,7 +19,7 @@ const LINE_END = 0x0a
 const LONGEST_HEAD_BYTES = 4096
 const HEAD_END = '\r\n\r\n'
 
-/** Whether a request begins with more than a short head, after that many bytes of it. */
+/** Whether a head is still not complete when it is too long to be short. `earlierBytes` of it were read before. */
 function hasLongHead(bytes: Buffer, earlierBytes: number): boolean {
   const most = LONGEST_HEAD_BYTES - earlierBytes
   return bytes.length > most && (most <= 0 || !bytes.subarray(0, most).includes(HEAD_END))
