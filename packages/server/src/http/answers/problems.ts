@@ -26,14 +26,17 @@ export interface Problem {
   readonly options?: ProblemOptions
 }
 
-/** Thrown to refuse a request; the error handler sends it as the response. */
+/** Thrown to refuse a request; the error handler sends it as the response. Nobody reads its stack. */
 export class RequestProblem extends Error implements Problem {
   override name = 'RequestProblem'
   readonly code: ProblemCode
   readonly options: ProblemOptions
 
   constructor(code: ProblemCode, detail: string, options: ProblemOptions = {}) {
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0
     super(detail)
+    Error.stackTraceLimit = stackTraceLimit
     this.code = code
     this.options = options
   }

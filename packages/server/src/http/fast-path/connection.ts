@@ -24,8 +24,10 @@ const MAX_SENT_AHEAD_BYTES = 16 * 1024
 const BULK_BYTES = 4096
 /** How many of those of an address wait. */
 const MOST_BULK_WAITING = 256
-const TOO_MUCH_BULK =
-  'too many requests of more than 4 KiB come from this address at once; send the request again later'
+const TOO_MUCH_BULK = lastAnswer({
+  code: 'overloaded',
+  detail: 'too many requests of more than 4 KiB come from this address at once; send the request again later',
+})
 /** For so long the rest of a refused request is read and discarded, so that its client reads the refusal. */
 const DISCARD_MILLIS = 1000
 /** For this long a new connection does not count as idle: its first request may be in transit or unread. */
@@ -305,7 +307,7 @@ export class FastConnection {
   #refuse(): void {
     this.#rules.limiter.reached.note('overload', this.#socket.remoteAddress)
     this.#socket.off('data', this.#onData).resume()
-    this.#socket.end(lastAnswer({ code: 'overloaded', detail: TOO_MUCH_BULK }))
+    this.#socket.end(TOO_MUCH_BULK)
     this.#headTimer = setTimeout(() => this.close(), DISCARD_MILLIS)
   }
 

@@ -2,8 +2,6 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { TimeSlicer } from './time-slicer.ts'
 
-/** Of the connections that wait, an iteration of the event loop parses this many requests in all. */
-const WAITING_REQUESTS = 2
 /** For so many iterations, each request of a connection that has pipelined waits. */
 const WAITING_ITERATIONS = 1000
 /** How much is parsed before requests are counted: 14 of the shortest requests. */
@@ -55,7 +53,7 @@ export function paceReading(server: Server, isSecure: boolean, rules: PaceRules)
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.prependListener(event, note)
 }
 
-/** Continues with waiting connections, in order, a few in each iteration. */
+/** Continues with waiting connections, in order: each iteration of the event loop parses a request of one. */
 class Pace {
   readonly #waiting = new Set<Paced>()
   #requests = 0
@@ -83,8 +81,10 @@ class Pace {
     this.#isScheduled = false
     this.iteration += 1
     this.#requests = 0
-    for (const connection of [...this.#waiting]) {
-      if (this.#requests >= WAITING_REQUESTS) break
+    let left = this.#waiting.size
+    for (const connection of this.#waiting) {
+      if (left === 0 || this.#requests > 0) break
+      left -= 1
       this.#waiting.delete(connection)
       connection.goOn()
     }
