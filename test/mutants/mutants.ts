@@ -564,6 +564,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     area: 'limits',
+    bug: 'any number of refused connections stays open until they have read why',
+    file: `${server}/http/limits/connections.ts`,
+    from: 'this.#lingering >= MOST_LINGERING',
+    to: 'false',
+    tests: http('time-slicer'),
+  },
+  {
+    area: 'limits',
     bug: 'what waits is copied together with what arrives meanwhile, for each piece',
     file: `${server}/http/requests/paced-reading.ts`,
     from: 'this.#socket.read(this.#waitingBytes)',

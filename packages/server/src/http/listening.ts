@@ -12,8 +12,8 @@ import type { ClientLimiter } from './limits/limiter.ts'
  * arrives with hundreds of connections waits for as many iterations.
  */
 const SOCKETS = 32
-/** How many connections wait at each of them. A probe waits behind those of its socket. */
-const BACKLOG = 128
+/** How many connections wait at each of them. A probe waits behind those of its socket; more try again in a second. */
+const BACKLOG = 64
 /** Fastify passes this on to Node, and its types do not have all of it. */
 const SHARED = { reusePort: true, backlog: BACKLOG }
 

@@ -146,10 +146,12 @@ test.each([
     const clients = await Promise.all(Array.from({ length: 400 }, () => RawConnection.open(port)))
     await until(() => accepted === clients.length)
     for (const client of clients) client.send(request)
-    const answers = await Promise.all(clients.map((client) => client.answer()))
-    const refused = answers.filter(({ status }) => status === 503)
-    expect(refused.length).toBeGreaterThan(0)
+    const answers = await Promise.all(clients.map((client) => client.answer().catch(() => null)))
+    const refused = answers.filter((answer) => answer?.status === 503)
+    const closed = answers.filter((answer) => answer === null)
     expect(refused[0]?.body).toMatchObject({ code: 'overloaded', retryable: true })
-    expect(400 - refused.length).toBeGreaterThanOrEqual(256)
+    // Few of them are kept open until they have read why.
+    expect(closed.length).toBeGreaterThan(0)
+    expect(400 - refused.length - closed.length).toBeGreaterThanOrEqual(256)
   },
 )

@@ -28,8 +28,6 @@ const TOO_MUCH_BULK = lastAnswer({
   code: 'overloaded',
   detail: 'too many requests of more than 4 KiB come from this address at once; send the request again later',
 })
-/** For so long the rest of a refused request is read and discarded, so that its client reads the refusal. */
-const DISCARD_MILLIS = 1000
 /** For this long a new connection does not count as idle: its first request may be in transit or unread. */
 const FIRST_REQUEST_MILLIS = 1000
 
@@ -288,7 +286,8 @@ export class FastConnection {
     const isBulk = bytes.length > BULK_BYTES
     this.#isAnswering = isBulk
     if (isBulk && this.#rules.slicer.waitingBeside(this.#socket) >= MOST_BULK_WAITING) {
-      this.#refuse()
+      this.#socket.off('data', this.#onData)
+      this.#rules.limiter.refuse(this.#socket, 'overload', TOO_MUCH_BULK)
       return
     }
     this.#socket.pause()
@@ -302,13 +301,6 @@ export class FastConnection {
       this.#socket.read()
       return false
     })
-  }
-
-  #refuse(): void {
-    this.#rules.limiter.reached.note('overload', this.#socket.remoteAddress)
-    this.#socket.off('data', this.#onData).resume()
-    this.#socket.end(TOO_MUCH_BULK)
-    this.#headTimer = setTimeout(() => this.close(), DISCARD_MILLIS)
   }
 
   #leave(): void {

@@ -33,7 +33,10 @@ function connectionsFor(openFiles: number): number {
   return Math.max(FEWEST_CONNECTIONS, openFiles - RESERVED_HANDLES)
 }
 
-const TOO_MANY_CONNECTIONS = 'too many connections are open; try again with fewer connections'
+const TOO_MANY_CONNECTIONS = lastAnswer({
+  code: 'overloaded',
+  detail: 'too many connections are open; try again with fewer connections',
+})
 
 /** A refused client can only read the answer if its request was read from the socket meanwhile. */
 const LINGER_MILLIS = 500
@@ -87,11 +90,10 @@ export class ConnectionGate {
     intercept(server, 'connection', (socket, passOn) => {
       const refusal = this.#enter(socket)
       if (refusal === undefined) passOn()
-      else {
+      else if (isEncrypted) {
         this.#reached.note(refusal, socket.remoteAddress)
-        if (isEncrypted) socket.destroy()
-        else this.#refuse(socket)
-      }
+        socket.destroy()
+      } else this.refuse(socket, refusal, TOO_MANY_CONNECTIONS)
     })
   }
 
@@ -134,7 +136,9 @@ export class ConnectionGate {
     return true
   }
 
-  #refuse(socket: Socket): void {
+  /** Sends the answer, unless many are being refused, and closes the connection. What arrives is discarded. */
+  refuse(socket: Socket, limit: LimitName, answer: string): void {
+    this.#reached.note(limit, socket.remoteAddress)
     socket.on('error', () => {})
     if (this.#lingering >= MOST_LINGERING) {
       socket.destroy()
@@ -146,7 +150,7 @@ export class ConnectionGate {
       clearTimeout(timer)
       this.#lingering -= 1
     })
-    socket.resume().end(lastAnswer({ code: 'overloaded', detail: TOO_MANY_CONNECTIONS }))
+    socket.resume().end(answer)
   }
 }
 

@@ -9,7 +9,7 @@ import type { TokenLookup } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { addRouteHook } from '../route-hooks.ts'
 import { ConnectionGate, openFilesLimit } from './connections.ts'
-import { type ClientLimits, ReachedLimits } from './limits.ts'
+import { type ClientLimits, type LimitName, ReachedLimits } from './limits.ts'
 import { Overload } from './overload.ts'
 import { RateLimit } from './rate-limit.ts'
 import { ReceivedBytes } from './received-bytes.ts'
@@ -57,6 +57,11 @@ export class ClientLimiter {
   /** Checks connections of `server` before its own listeners get them. */
   interceptConnections(server: Server): void {
     this.#gate.interceptConnections(server)
+  }
+
+  /** Closes a connection whose request is not even read. Few of many can read the answer. */
+  refuse(socket: Socket, limit: LimitName, answer: string): void {
+    this.#gate.refuse(socket, limit, answer)
   }
 
   /** Another node forwards on this connection, for many clients. */
