@@ -220,9 +220,10 @@ export class HandOff {
     this.counts.noteSettle(outcome)
     this.#instances.noteSeen(instance, 'worker')
     const pulled = pull === null ? null : await this.#pulls.afterSettling(pull, answer.pull, signal, start)
-    // Of all settles of the turn: each may have thousands.
-    const parked = new Set(answer.parked)
-    return { settled, parked: settled.filter((id) => parked.has(id)), refused, pulled }
+    // Those of all settles of the batch: each may have thousands.
+    const allParked = answer.parked === undefined ? null : new Set(answer.parked)
+    const parked = allParked === null ? [] : settled.filter((id) => allParked.has(id))
+    return { settled, parked, refused, pulled }
   }
 
   /** `tables`: those that the caller is limited to. The first mention of a lease counts. */

@@ -35,13 +35,13 @@ export class Pulls {
   async pull(request: PullRequest, signal: AbortSignal | undefined): Promise<Pulled> {
     if (this.#isClosed) return { ...NOTHING, waited: false }
     const { start } = this
-    const answer = await this.#batcher.ask({ pull: batchedPullOf(request) })
+    const answer = await this.#batcher.ask({ pull: request })
     return this.#answerOrWait(request, answer.pull, signal, start)
   }
 
   /** The pull that runs in the same transaction as a settle. */
   pullBeside(request: PullRequest | null): BatchedPull | undefined {
-    return request === null || this.#isClosed ? undefined : batchedPullOf(request)
+    return request === null || this.#isClosed ? undefined : request
   }
 
   /** A pull that was first tried with a settle, which is answered even if the store becomes unavailable. */
@@ -91,13 +91,9 @@ export class Pulls {
     }
     const isAnswer = isAnswerOf(found) || waitMillis <= 0
     if (isAnswer || this.#isClosed || this.waiting.isFull) return noted(found, false)
-    const waited = this.waiting.wait(batchedPullOf(request), waitMillis, signal, wakeCount)
+    const waited = this.waiting.wait(request, waitMillis, signal, wakeCount)
     return waited.then((result) => noted(result, true))
   }
-}
-
-function batchedPullOf({ instance, batch, records, key, tables, tasks }: PullRequest): BatchedPull {
-  return { instance, batch, records, key, tables, tasks }
 }
 
 const NOTIFICATIONS_KEPT = 100

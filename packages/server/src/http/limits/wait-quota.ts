@@ -33,12 +33,11 @@ export class WaitQuota {
     this.#reached = reached
   }
 
-  /** Runs a pull with the requested wait, or without waiting if too many pulls wait already. */
+  /** Runs a pull that asks to wait; without waiting if too many pulls wait already. */
   within<Result>(
     { waitMillis, queryBytes, quotaKeyOf }: WaitWanted,
     pull: (waitMillis: number) => Promise<Result>,
   ): Promise<Result> {
-    if (waitMillis <= 0) return pull(0)
     const key = quotaKeyOf()
     const share = this.#byKey.get(key) ?? { pulls: 0, queryBytes: 0 }
     const limit = this.#limitFor(share, queryBytes)

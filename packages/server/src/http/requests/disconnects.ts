@@ -56,16 +56,13 @@ export function hasHungUp(socket: Socket): boolean {
 
 /**
  * Runs `work` with a signal that aborts when the client disconnects, when a disconnect could not be noticed
- * (see `endWaits`), or when `orWhen` calls its callback. If `mayWait` is false, there is no signal and
- * nothing is watched.
+ * (see `endWaits`), or when `orWhen` calls its callback.
  */
 export function whileWatched<Result>(
   socket: Socket,
-  mayWait: boolean,
-  work: (signal?: AbortSignal) => Promise<Result>,
+  work: (signal: AbortSignal) => Promise<Result>,
   orWhen: (end: () => void) => () => void,
 ): Promise<Result> {
-  if (!mayWait) return work()
   const watch = new ClientWatch(socket)
   const stop = orWhen(watch.end)
   return work(watch.signal).finally(() => {

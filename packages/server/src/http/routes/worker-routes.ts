@@ -47,6 +47,7 @@ function waiter({ tokens, cluster }: RouteContext, limiter: ClientLimiter) {
     work: (waitMillis: number, signal?: AbortSignal) => Promise<Result>,
     revokedMeanwhile: () => void = () => undefined,
   ): Promise<Result> => {
+    if (wantedMillis === 0) return work(0)
     const forwarded = admittedRequestOf(headers)
     const orWhen = (end: () => void) => {
       const unwatch = tokens.watch(headers, () => {
@@ -67,7 +68,7 @@ function waiter({ tokens, cluster }: RouteContext, limiter: ClientLimiter) {
     const waitMillis = Math.max(0, wantedMillis - (forwarded?.waitedMillis ?? 0))
     const quotaKeyOf = () => limiter.quotaKeyOf(headers, socket)
     return limiter.waiting.within({ waitMillis, queryBytes: queryLength, quotaKeyOf }, (millis) =>
-      whileWatched(socket, millis > 0, (signal) => work(millis, signal), orWhen),
+      whileWatched(socket, (signal) => work(millis, signal), orWhen),
     )
   }
 }

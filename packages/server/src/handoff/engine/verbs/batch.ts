@@ -1,3 +1,4 @@
+import type { LeaseRef } from '../../lease-id.ts'
 import type { CallBackResult, HandOffAnswers, HandOffBatch, RenewResult, SettleResult } from '../../store.ts'
 import { concludeTasks, moveBarriers } from '../task-updates.ts'
 import type { Transaction } from '../transaction.ts'
@@ -7,8 +8,7 @@ import { loadLeases, renew, settle, undo } from './settle.ts'
 
 /** Runs a batch: settles first and pulls last, so that pulls see the effects of the other requests. */
 export async function runBatch(tx: Transaction, batch: HandOffBatch): Promise<HandOffAnswers> {
-  const leases = [...leasesOf(batch)]
-  if (leases.length > 0) await loadLeases(tx, leases)
+  await loadLeases(tx, leasesOf(batch))
   const settles: SettleResult[] = []
   for (const settled of batch.settles) settles.push(await settle(tx, settled))
   const renews: RenewResult[] = []
@@ -34,10 +34,11 @@ export async function runBatch(tx: Transaction, batch: HandOffBatch): Promise<Ha
   }
 }
 
-function* leasesOf({ settles, renews, undos }: HandOffBatch) {
-  for (const { settlements } of settles) for (const { lease } of settlements) yield lease
-  for (const { leases } of renews) yield* leases
-  yield* undos
+function leasesOf({ settles, renews, undos }: HandOffBatch): LeaseRef[] {
+  const named = [...undos]
+  for (const { settlements } of settles) for (const { lease } of settlements) named.push(lease)
+  for (const { leases } of renews) for (const lease of leases) named.push(lease)
+  return named
 }
 
 const isPullsAlone = ({ settles, renews, undos, callBacks }: HandOffBatch): boolean =>

@@ -90,7 +90,7 @@ async function take(tx: Transaction, asked: BatchedPull, demand: number): Promis
     totals.partitions += taken.length
     totals.records = addCapped(totals.records, takenRecords)
   }
-  return handedOut(tx, taken)
+  return handedOut(taken, tx.now, await checkpointsOf(tx.memory, tx.disk, taken))
 }
 
 /** Returns the next partition for a pull without a filter, if it is in memory. */
@@ -164,7 +164,8 @@ async function repeat(tx: Transaction, key: string): Promise<PullResult | undefi
     if ((partition.dueAt ?? 0) <= tx.now || partition.parentLane.parentTask.cancelled) continue
     live.push(partition)
   }
-  return { partitions: await handedOut(tx, live), repeated: true }
+  const checkpoints = await checkpointsOf(tx.memory, tx.disk, live)
+  return { partitions: handedOut(live, tx.now, checkpoints), repeated: true }
 }
 
 function remember(tx: Transaction, key: string, partitions: readonly PulledPartition[]): void {
@@ -183,12 +184,15 @@ export async function loadKeys(tx: Transaction, names: readonly string[]): Promi
   }
 }
 
-async function handedOut(tx: Transaction, partitions: readonly Partition[]): Promise<PulledPartition[]> {
-  const checkpoints = await checkpointsOf(tx.memory, tx.disk, partitions)
+function handedOut(
+  partitions: readonly Partition[],
+  now: number,
+  checkpoints: ReadonlyMap<number, string>,
+): PulledPartition[] {
   return partitions.map((partition) =>
     pulledPartition(
       partition,
-      partition.state === 'leased' ? leaseOf(partition, tx.now, checkpoints.get(partition.id)) : null,
+      partition.state === 'leased' ? leaseOf(partition, now, checkpoints.get(partition.id)) : null,
     ),
   )
 }

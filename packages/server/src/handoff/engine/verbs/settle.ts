@@ -19,13 +19,11 @@ import { isEndOfSlice, type Transaction } from '../transaction.ts'
 
 export async function settle(tx: Transaction, batched: BatchedSettle): Promise<SettleResult> {
   const { instance, settlements, tables = null } = batched
-  const given = settlements.flatMap(({ lease, reported: { outcome, checkpoint } }) =>
-    outcome === 'done' || checkpoint === undefined ? [] : [lease],
-  )
+  const given = settlements.filter(givesCheckpoint).map(({ lease }) => lease)
   const save = given.length === 0 ? undefined : await checkpointSaver(tx, given)
   const verdicts: SettleResult[number][] = []
-  for (const [index, { lease, reported }] of settlements.entries()) {
-    if (isEndOfSlice(index)) await tx.nextIteration()
+  for (const { lease, reported } of settlements) {
+    if (isEndOfSlice(verdicts.length)) await tx.nextIteration()
     const partition = within(tables, tx.memory.partitions.get(lease.partition))
     const verdict = judgeSettlement(
       leaseStateOf(partition),
@@ -45,6 +43,9 @@ export async function settle(tx: Transaction, batched: BatchedSettle): Promise<S
   return verdicts
 }
 
+const givesCheckpoint = ({ reported: { outcome, checkpoint } }: BatchedSettle['settlements'][number]) =>
+  outcome !== 'done' && checkpoint !== undefined
+
 function settleOne(
   tx: Transaction,
   partition: Partition,
@@ -60,8 +61,8 @@ export async function renew(tx: Transaction, { leases, tables = null }: BatchedR
   const given = leases.filter(({ checkpoint }) => checkpoint !== undefined)
   const save = given.length === 0 ? undefined : await checkpointSaver(tx, given)
   const verdicts: RenewResult[number][] = []
-  for (const [index, lease] of leases.entries()) {
-    if (isEndOfSlice(index)) await tx.nextIteration()
+  for (const lease of leases) {
+    if (isEndOfSlice(verdicts.length)) await tx.nextIteration()
     const partition = within(tables, tx.memory.partitions.get(lease.partition))
     const verdict = renewOne(tx, partition, lease)
     if (verdict.refused === null && partition !== undefined) save?.(partition, lease.checkpoint)
