@@ -15,7 +15,7 @@ export interface EndedAttemptOf extends InstanceAttemptDetails {
 export class EndedAttempts {
   /** When this node began to lead, possibly again. */
   since: number | null = null
-  /** Oldest first. */
+  /** Oldest first, and up to twice as many as are listed. */
   readonly #byInstance = new Map<string, EndedAttemptOf[]>()
   readonly #most: number
   #kept = 0
@@ -32,7 +32,9 @@ export class EndedAttempts {
       if (attempt.isLate) remove(attempts, attempt)
       attempts.push(attempt)
     }
-    attempts.splice(0, attempts.length - MAX_INSTANCE_ATTEMPTS)
+    // Not each time: to remove the first items of an array takes long.
+    if (attempts.length >= 2 * MAX_INSTANCE_ATTEMPTS)
+      attempts.splice(0, attempts.length - MAX_INSTANCE_ATTEMPTS)
     this.#kept += attempts.length
     this.#byInstance.delete(instanceId)
     this.#byInstance.set(instanceId, attempts)
@@ -45,7 +47,7 @@ export class EndedAttempts {
 
   /** The last to end first. */
   of(instanceId: string): InstanceAttemptDetails[] {
-    return this.#byInstance.get(instanceId)?.toReversed() ?? []
+    return this.#byInstance.get(instanceId)?.slice(-MAX_INSTANCE_ATTEMPTS).reverse() ?? []
   }
 }
 
