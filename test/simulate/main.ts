@@ -40,20 +40,30 @@ async function run({ first, stride, steps, seconds }: Order): Promise<Ran> {
   return { episodes, operations, seconds: elapsed(), found }
 }
 
+const HELP = `npm run simulate -- [options]
+
+  --seed <n>      of the first episode (a random one); each further episode has the next
+  --seconds <n>   how long to begin episodes (10); 0: one episode, to repeat a finding
+  --threads <n>   episodes that run in parallel (one for each processor)
+  --steps <n>     of each episode (1500)
+  --lines <n>     of the trace of a finding, counted from the end (30)`
+
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000_000)) },
       seconds: { type: 'string', default: '10' },
-      /** Episodes that run in parallel, each with its own seed. */
       threads: { type: 'string', default: String(availableParallelism()) },
-      /** The steps of each episode. */
       steps: { type: 'string', default: '1500' },
-      /** The number of trace lines to print, counted from the end. */
       lines: { type: 'string', default: '30' },
+      help: { type: 'boolean' },
     },
   })
   const say = (text: string) => process.stdout.write(`${text}\n`)
+  if (values.help === true) {
+    say(HELP)
+    return
+  }
   const [first, steps, seconds] = [Number(values.seed), Number(values.steps), Number(values.seconds)]
   const stride = seconds === 0 ? 1 : Number(values.threads)
   say(`seed ${first}`)

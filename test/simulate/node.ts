@@ -23,7 +23,7 @@ export interface Append {
 }
 
 /** In every entry that changes no partitions, and in a few others. */
-const NO_PARTITIONS = ',[]'.repeat(8)
+const NO_PARTITIONS = ',[]'.repeat(6)
 
 /** One process of a node. It may be killed, may freeze, and may wrongly believe that it is the leader. */
 export class SimulatedNode implements Host {
@@ -184,8 +184,8 @@ export class SimulatedNode implements Host {
    */
   #isEmpty({ body }: Appended): boolean {
     if (!body.includes(NO_PARTITIONS)) return false
-    const { tasks, lanes, tableSettings, instances } = decodeEntry(body)
-    if (tableSettings.length > 0) return false
+    const { tasks, lanes, partitions, tableSettings, instances } = decodeEntry(body)
+    if (partitions.length + tableSettings.length > 0) return false
     if (instances.some(([, , , pausedAt]) => pausedAt !== undefined)) return false
     const { truth } = this.simulation
     // A request to skip parked partitions changes lanes alone, too.

@@ -17,7 +17,10 @@ export class Fairness {
   private readonly leads = new Map<ModelLane, Map<ModelLane, Lead>>()
 
   /** A partition of this cost is handed out; `servable` are the lanes that could be served instead. */
-  served(lane: ModelLane, cost: number, servable: Iterable<ModelLane>): void {
+  served(lane: ModelLane, cost: number, servable: ReadonlySet<ModelLane>): void {
+    // Those of which only blocked tables wait, for example.
+    for (const other of this.leads.keys())
+      if (other.level === lane.level && !servable.has(other)) other.epoch += 1
     for (const other of servable) {
       if (other === lane || other.level !== lane.level) continue
       const ahead = this.lead(lane, other)

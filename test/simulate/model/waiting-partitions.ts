@@ -50,12 +50,11 @@ export class WaitingPartitions {
   }
 
   /** The lanes that may serve a pull without a filter. */
-  servable(): ModelLane[] {
+  servable(): Set<ModelLane> {
     const { isAnyBlocked } = this.tables
     const any = { tables: null, tasks: null }
-    return [...this.lanes].filter(
-      (lane) => lane.task.isOpen(lane.level) && hasWanted(lane, any, isAnyBlocked),
-    )
+    const isServable = (lane: ModelLane) => lane.task.isOpen(lane.level) && hasWanted(lane, any, isAnyBlocked)
+    return new Set([...this.lanes].filter(isServable))
   }
 
   /** Whether a partition of such a table waits in the lane and may be handed out. */
