@@ -1,13 +1,5 @@
 import { MAX_LISTED_GAPS, MAX_LISTED_LEVELS, MAX_LISTED_MISMATCHES, MAX_LISTED_TABLES } from '@baton/protocol'
-import type {
-  CellCount,
-  Disk,
-  LaneDetail,
-  LeasedOrDelayedRow,
-  TaskDetail,
-  TaskWithLane,
-} from '../handoff/disk.ts'
-import { rowMakerOf } from '../handoff/fields.ts'
+import type { CellCount, Disk, LaneDetail, TaskDetail, TaskWithLane } from '../handoff/disk.ts'
 import { WITHIN_TAIL } from './partition-reads.ts'
 import type { SqlTables } from './sql-tables.ts'
 import {
@@ -27,7 +19,7 @@ import {
 
 /** Views of tasks: they read counters and short lists, never all partitions. */
 export function taskViewsBy(session: Session, tables: SqlTables, by: IndexedBy) {
-  const { conditions: where, sources, columns } = by
+  const { conditions: where, sources } = by
   const summaries = withSummary(tables)
   const newest = select(summaries, `WHERE id < ? ORDER BY id DESC ${LIMIT}`)
   const newestWithParked = select(summaries, `${where.tasksWithParked} AND id < ? ORDER BY id DESC ${LIMIT}`)
@@ -41,8 +33,6 @@ export function taskViewsBy(session: Session, tables: SqlTables, by: IndexedBy) 
   }
   const withTable = select(task, 'AND name = ?')
   const someTables = select(task, LIMIT)
-  const leased = unfinished(tables, where.leasesByEnd, columns.leaseEndsAt)
-  const delayed = unfinished(tables, where.delayedPartitions, columns.delayedUntil)
   return {
     taskPage({ before, limit, which }) {
       if (which === 'all') return session.all(newest, before, limit)
@@ -60,8 +50,6 @@ export function taskViewsBy(session: Session, tables: SqlTables, by: IndexedBy) 
       const all = await session.lists(limits.map((values) => ({ query: someTables, values })))
       return having.map((id, at) => ({ task: id, hasOthers: (all[at]?.length ?? 0) === limits[at]?.[1] }))
     },
-    leasedOrDelayed: async (limit) =>
-      (await session.lists([leased, delayed].map((query) => ({ query, values: [limit] })))).flat(),
     ...cellsBy(session, tables, where),
   } satisfies Partial<Disk>
 }
@@ -122,24 +110,6 @@ function withDetail(tables: SqlTables, sources: Sources): Query<TaskDetail> {
         ([level, index, spelling, declared, reported]) => ({ level, index, spelling, declared, reported }),
       ),
     }),
-  }
-}
-
-/** Partitions with a time, the earliest first. An index has only them, so the others do not count. */
-function unfinished(
-  { partitions, lanes }: SqlTables,
-  condition: string,
-  time: string,
-): Query<LeasedOrDelayedRow> {
-  return {
-    selected:
-      'listed.id, task, level, idx, spelling, state, holder, coalesce(leased_at, 0), due_at, record_count',
-    from: `(SELECT * FROM ${partitions.path} ${condition} ORDER BY ${time}, id ${LIMIT}) listed
-      JOIN ${lanes.path} ON lane.id = listed.lane ORDER BY due_at, listed.id`,
-    read: rowMakerOf<LeasedOrDelayedRow>([
-      ...(['id', 'task', 'level', 'index', 'spelling', 'state', 'holder', 'leasedAt', 'dueAt'] as const),
-      'recordCount',
-    ]),
   }
 }
 

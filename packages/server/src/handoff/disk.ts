@@ -27,7 +27,6 @@ import type {
   ThroughputRow,
   TotalsAdded,
 } from './views/queries.ts'
-import type { LeasedOrDelayed } from './views/time-left.ts'
 
 /**
  * The storage interface of the engine. A disk stores data and knows SQL, but none of the rules.
@@ -98,8 +97,6 @@ export interface Disk {
   /** Counts the done partitions of a task whose rows are not purged, from the counters of its lanes. */
   doneRows(task: number): Promise<number>
 
-  /** Leased and delayed partitions, the first to end first, at most `limit` of each kind. */
-  leasedOrDelayed(limit: number): Promise<LeasedOrDelayedRow[]>
   /** Keys whose retention has ended, the earliest first. */
   dueKeys(now: number, limit: number): Promise<StoredKey[]>
   /**
@@ -304,11 +301,6 @@ export interface IndexesOfLane {
 
 /** By index. */
 export type KnownOfLane = ReadonlyMap<number, KnownPartition | null>
-
-export interface LeasedOrDelayedRow extends Omit<LeasedOrDelayed, 'renewed' | 'unheardShare' | 'progress'> {
-  readonly id: number
-  readonly task: number
-}
 
 export interface TaskWithLane {
   readonly task: StoredTask

@@ -41,7 +41,6 @@ export const everyRead: readonly (readonly [what: string, read: (disk: Disk) => 
   ['due back-offs', (disk) => disk.dueBackoffs(1, 5)],
   ['known', (disk) => disk.known([{ lane: 1, tail: 9, indexes: [1, 2] }])],
   ['rows that are done', (disk) => disk.doneRows(1)],
-  ['leased or delayed', (disk) => disk.leasedOrDelayed(5)],
   ['due keys', (disk) => disk.dueKeys(1, 5)],
   ['the task to purge', (disk) => disk.purgeable(1)],
   ['a task', (disk) => disk.taskDetail('a')],

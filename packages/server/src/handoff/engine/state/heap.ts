@@ -38,6 +38,24 @@ export class Heap<Item extends InHeap> {
     this.#sift(last)
   }
 
+  /** The first items, in order, at most `count`. They stay. */
+  inOrder(count: number): Item[] {
+    const { items } = this
+    const found: Item[] = []
+    const next = new Heap<Place>((a, b) => this.#compare(items[a.index] as Item, items[b.index] as Item))
+    const add = (index: number) => {
+      if (index < items.length) next.put({ index, heapIndex: -1 })
+    }
+    add(0)
+    for (let first = next.first; first !== undefined && found.length < count; first = next.first) {
+      next.remove(first)
+      found.push(items[first.index] as Item)
+      add(2 * first.index + 1)
+      add(2 * first.index + 2)
+    }
+    return found
+  }
+
   #sift(item: Item): void {
     const { items } = this
     let index = item.heapIndex
@@ -63,4 +81,8 @@ export class Heap<Item extends InHeap> {
     items[index] = item
     item.heapIndex = index
   }
+}
+
+interface Place extends InHeap {
+  readonly index: number
 }

@@ -42,16 +42,14 @@ export class Leases {
     if (partition.holder !== null) this.#byHolder.remove(partition.holder, partition)
   }
 
-  /** Leases that have ended, at most `limit`, the first to end first. They stay until they are removed. */
+  /** At most `limit`, the first to end first. */
+  firstToEnd(limit: number): Partition[] {
+    return this.#byEnd.inOrder(limit)
+  }
+
+  /** Those that have ended and are not removed yet. */
   ended(now: number, limit: number): Partition[] {
-    const found: Partition[] = []
-    for (let first = this.#byEnd.first; first !== undefined; first = this.#byEnd.first) {
-      if (found.length === limit || (first.dueAt ?? 0) > now) break
-      this.#byEnd.remove(first)
-      found.push(first)
-    }
-    for (const partition of found) this.#byEnd.put(partition)
-    return found
+    return this.firstToEnd(limit).filter(({ dueAt }) => (dueAt ?? 0) <= now)
   }
 
   /** The instances that hold leases. */

@@ -1,5 +1,6 @@
 import { MAX_THROUGHPUT_POINTS, STEP_MILLIS, type ThroughputStep } from '@baton/protocol'
-import type { Disk, LeasedOrDelayedRow, TaskDetail, TaskWithLane } from '../../disk.ts'
+import type { Disk, TaskDetail, TaskWithLane } from '../../disk.ts'
+import type { StoredPartition } from '../../partition.ts'
 import { mainReason } from '../../rules/failures.ts'
 import { gapsBetween } from '../../rules/index-runs.ts'
 import { backoffMillis, leaseMillis, policyOf } from '../../rules/policy.ts'
@@ -17,7 +18,7 @@ import type {
   ThroughputHistory,
   ThroughputQuery,
 } from '../../views/queries.ts'
-import type { Timing } from '../../views/time-left.ts'
+import type { LeasedOrDelayed, Timing } from '../../views/time-left.ts'
 import { laneView, progressView } from '../../views/view-state.ts'
 import { ALL_TASKS, beginOf } from '../throughput.ts'
 import { heldIn, type ViewSource } from './view-source.ts'
@@ -157,37 +158,51 @@ async function rowsOf(
 
 type TimingOf = (task: StoredTask) => Timing
 
-const byEnd = (a: LeasedOrDelayedRow, b: LeasedOrDelayedRow): number =>
+const byEnd = (a: LeasedOrDelayed, b: LeasedOrDelayed): number =>
   a.dueAt - b.dueAt || a.level - b.level || a.index - b.index
 
-/** Reads the leases and back-offs of all these tasks with one query, or none if there are none. */
+/** Reads the back-offs of all these tasks with one query, or none if there are none. Leases are in memory. */
 async function readTiming(
   { disk, memory, policy, now }: ViewSource,
   summaries: readonly TaskWithLane[],
   limit: number,
 ): Promise<TimingOf> {
-  const isNeeded = summaries.some(({ task: { partitions } }) => partitions.leased + partitions.delayed > 0)
-  const rows = isNeeded ? await disk.leasedOrDelayed(limit) : []
-  const byTask = Map.groupBy(rows, ({ task }) => task)
+  const isDelayed = summaries.some(({ task }) => task.partitions.delayed > 0)
+  const { due: delayed } = isDelayed ? await disk.dueBackoffs(Number.POSITIVE_INFINITY, limit) : { due: [] }
+  const leased = memory.leases.firstToEnd(limit)
+  const byTask = Map.groupBy([...leased, ...delayed], ({ lane }) => memory.lanes.get(lane)?.task)
   return (task) => {
     const ofTask = policyOf(policy, task)
+    const underWay = (partition: StoredPartition): LeasedOrDelayed => {
+      const { id, lane, index, spelling, holder, recordCount } = partition
+      const [isLeased, leasedAt, dueAt] = [
+        partition.state === 'leased',
+        partition.leasedAt ?? 0,
+        partition.dueAt ?? 0,
+      ]
+      const millis = leaseMillis(ofTask, recordCount)
+      return {
+        level: memory.lanes.get(lane)?.level ?? 0,
+        index,
+        spelling,
+        state: isLeased ? 'leased' : 'delayed',
+        holder,
+        leasedAt,
+        dueAt,
+        recordCount,
+        renewed: dueAt - leasedAt > millis + RENEWAL_MILLIS,
+        unheardShare: isLeased ? Math.max(0, 1 - (dueAt - now) / millis) : 0,
+        progress: isLeased ? (memory.partitions.get(id)?.progress ?? null) : null,
+      }
+    }
     return {
       durations: task.durations,
       // The mean of the jittered back-off.
       backoffMillis: backoffMillis(ofTask, 1, 0.5),
-      underWay: (byTask.get(task.id) ?? []).toSorted(byEnd).map(({ id, task: _task, ...row }) => {
-        const millis = leaseMillis(ofTask, row.recordCount)
-        return {
-          ...row,
-          renewed: row.dueAt - row.leasedAt > millis + RENEWAL_MILLIS,
-          unheardShare: row.state === 'leased' ? Math.max(0, 1 - (row.dueAt - now) / millis) : 0,
-          progress: row.state === 'leased' ? (memory.partitions.get(id)?.progress ?? null) : null,
-        }
-      }),
+      underWay: (byTask.get(task.id) ?? []).map(underWay).toSorted(byEnd),
     }
   }
 }
-
 function taskRow(summary: ChosenSummary, timingOf: TimingOf, { memory, now }: ViewSource): TaskRow {
   const { task, openLane, hasOtherTables } = summary
   const heldByTable = heldIn(memory, task.id)
