@@ -167,19 +167,17 @@ async function readTiming(
   summaries: readonly TaskWithLane[],
   limit: number,
 ): Promise<TimingOf> {
+  // Before the read: what is leased meanwhile would be there twice.
+  const leased = memory.leases.firstToEnd(limit)
   const isDelayed = summaries.some(({ task }) => task.partitions.delayed > 0)
   const { due: delayed } = isDelayed ? await disk.dueBackoffs(Number.POSITIVE_INFINITY, limit) : { due: [] }
-  const leased = memory.leases.firstToEnd(limit)
   const byTask = Map.groupBy([...leased, ...delayed], ({ lane }) => memory.lanes.get(lane)?.task)
   return (task) => {
     const ofTask = policyOf(policy, task)
     const underWay = (partition: StoredPartition): LeasedOrDelayed => {
       const { id, lane, index, spelling, holder, recordCount } = partition
-      const [isLeased, leasedAt, dueAt] = [
-        partition.state === 'leased',
-        partition.leasedAt ?? 0,
-        partition.dueAt ?? 0,
-      ]
+      const isLeased = partition.state === 'leased'
+      const [leasedAt, dueAt] = [partition.leasedAt ?? 0, partition.dueAt ?? 0]
       const millis = leaseMillis(ofTask, recordCount)
       return {
         level: memory.lanes.get(lane)?.level ?? 0,
@@ -203,6 +201,7 @@ async function readTiming(
     }
   }
 }
+
 function taskRow(summary: ChosenSummary, timingOf: TimingOf, { memory, now }: ViewSource): TaskRow {
   const { task, openLane, hasOtherTables } = summary
   const heldByTable = heldIn(memory, task.id)
