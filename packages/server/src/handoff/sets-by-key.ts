@@ -1,9 +1,12 @@
 /** Sets of members by key. A key whose last member is removed is removed, too. */
 export class SetsByKey<Key, Member> extends Map<Key, Set<Member>> {
   add(key: Key, member: Member): void {
-    const members = this.get(key)
-    if (members === undefined) this.set(key, new Set([member]))
-    else members.add(member)
+    let members = this.get(key)
+    if (members === undefined) {
+      members = new Set()
+      this.set(key, members)
+    }
+    members.add(member)
   }
 
   /** Returns whether it was a member. */

@@ -26,7 +26,7 @@ export async function openEngine(options: EngineOptions): Promise<Store> {
       tx.touchedTasks.map(({ row }) => row.id),
       parkedNotices(tx),
     )
-    for (const [holder, ended] of tx.endedAttempts) endedAttempts.add(holder, ended)
+    for (const ended of tx.endedAttempts) endedAttempts.add(ended)
   })
   const exclusive = new Exclusive(runner, async () => {
     await largeCallBacks.removeAbandonedRows()

@@ -145,14 +145,10 @@ function noteEnded(
 ): void {
   const { holder } = partition
   if (holder === null || outcome === null) return
-  let ended = tx.endedAttempts.get(holder)
-  if (ended === undefined) {
-    ended = []
-    tx.endedAttempts.set(holder, ended)
-  }
-  ended.push({
+  tx.endedAttempts.push({
     ...namedOf(partition),
     partition: partition.id,
+    holder,
     attempt,
     startedAt: partition.leasedAt ?? tx.now,
     endedAt: tx.now,

@@ -76,8 +76,8 @@ export class Transaction implements EngineContext {
   readonly outbox: OutboxChanges = { subscriptions: new Map(), deliveries: [], changes: [] }
   /** Leases that were settled as failed and whose partitions are now parked. */
   readonly parkedLeases: string[] = []
-  /** Attempts that it ended, by holder. */
-  readonly endedAttempts = new Map<string, EndedAttemptOf[]>()
+  /** Attempts that it ended. */
+  readonly endedAttempts: EndedAttemptOf[] = []
   /** Partitions that became available for pulls. */
   readonly newlyReady = new NewlyReady()
   /** When the first of the leases and back-offs that it began ends, and the first of the back-offs. */

@@ -7,6 +7,7 @@ const MOST_KEPT = 100_000
 export interface EndedAttemptOf extends InstanceAttemptDetails {
   /** The id of its partition. */
   readonly partition: number
+  readonly holder: string
   /** Whether it had expired or was revoked before. */
   readonly isLate: boolean
 }
@@ -19,27 +20,30 @@ export class EndedAttempts {
   readonly #byInstance = new Map<string, EndedAttemptOf[]>()
   readonly #most: number
   #kept = 0
+  /** The instance whose attempt ended last: it is at the end of the map. */
+  #latest: string | null = null
 
   constructor(most = MOST_KEPT) {
     this.#most = most
   }
 
   /** An attempt that expired or was revoked before, and is now settled, replaces itself. */
-  add(instanceId: string, ended: readonly EndedAttemptOf[]): void {
-    const attempts = this.#byInstance.get(instanceId) ?? []
+  add(ended: EndedAttemptOf): void {
+    const { holder } = ended
+    const attempts = this.#byInstance.get(holder) ?? []
     this.#kept -= attempts.length
-    for (const attempt of ended) {
-      if (attempt.isLate) remove(attempts, attempt)
-      attempts.push(attempt)
-    }
+    if (ended.isLate) remove(attempts, ended)
+    attempts.push(ended)
     // Not each time: to remove the first items of an array takes long.
-    if (attempts.length >= 2 * MAX_INSTANCE_ATTEMPTS)
-      attempts.splice(0, attempts.length - MAX_INSTANCE_ATTEMPTS)
+    if (attempts.length >= 2 * MAX_INSTANCE_ATTEMPTS) attempts.splice(0, MAX_INSTANCE_ATTEMPTS)
     this.#kept += attempts.length
-    this.#byInstance.delete(instanceId)
-    this.#byInstance.set(instanceId, attempts)
+    if (holder !== this.#latest) {
+      this.#latest = holder
+      this.#byInstance.delete(holder)
+      this.#byInstance.set(holder, attempts)
+    }
     for (const [oldest, { length }] of this.#byInstance) {
-      if (this.#kept <= this.#most || oldest === instanceId) return
+      if (this.#kept <= this.#most || oldest === holder) return
       this.#byInstance.delete(oldest)
       this.#kept -= length
     }
