@@ -6,6 +6,7 @@ import { type ServerProcess, startServer } from './server-process.ts'
 const SOURCE_CONDITION = '--conditions=baton-source'
 const BATON_MAIN = fileURLToPath(new URL('../../packages/server/src/main.ts', import.meta.url))
 const NULL_SERVER = fileURLToPath(new URL('../limits/null-server.ts', import.meta.url))
+const PLAIN_PROXY = fileURLToPath(new URL('../limits/plain-proxy.ts', import.meta.url))
 
 export interface Service {
   url: string
@@ -63,13 +64,20 @@ export async function startBaton(
   )
 }
 
-export async function startNullServer(cleanUp: CleanUp): Promise<Service> {
+export const startNullServer = (cleanUp: CleanUp): Promise<Service> =>
+  startLimit('null server', [NULL_SERVER], cleanUp)
+
+/** A proxy in front of the service at this URL. */
+export const startPlainProxy = (url: string, cleanUp: CleanUp): Promise<Service> =>
+  startLimit('plain proxy', [PLAIN_PROXY, url], cleanUp)
+
+async function startLimit(name: string, args: readonly string[], cleanUp: CleanUp): Promise<Service> {
   return asService(
     await startServer(
       {
-        name: 'null server',
+        name,
         command: process.execPath,
-        args: [NULL_SERVER],
+        args: [...args],
         env: COMPILE_CACHE,
         readyPattern: /(http:\/\/127\.0\.0\.1:\d+)/,
       },
