@@ -4,8 +4,6 @@ import {
   type ControlResult,
   type RetryControl,
   refusalOfControl,
-  refusalOfSettings,
-  type SettingsControl,
 } from '../../rules/control.ts'
 import { next } from '../../rules/life-cycle.ts'
 import { changedBarrier } from '../../rules/policy.ts'
@@ -23,7 +21,6 @@ import {
   placeBarrier,
   reopenTask,
   setBarrier,
-  stateOf,
 } from '../task-updates.ts'
 import { newTask, taskNamed, tooManyLanes } from '../tasks.ts'
 import { isEndOfSlice, type Transaction } from '../transaction.ts'
@@ -42,55 +39,29 @@ interface Applied {
 /** Runs one step. Pause, resume, cancel, barrier and seal change only the task. */
 export async function control(tx: Transaction, request: ControlRequest): Promise<ControlResult> {
   const known = await taskNamed(tx, request.taskId)
-  if (request.verb === 'settings' && (known === undefined || !exists(known)))
-    return setBefore(tx, known, request)
-  if (known === undefined || !exists(known)) return { kind: 'task_unknown' }
-  const task = known
-  const refusal = refusalOfControl(task, request)
+  const refusal = refusalOfControl(known, request)
   if (refusal !== undefined) return refusal
+  const task = known ?? newTask(tx, request.taskId)
   const outcome = await carryOut(tx, task, request)
   if ('kind' in outcome) return outcome
-  await moveBarriers(tx)
-  await concludeTasks(tx)
+  // One that has only settings is not done: it does not exist yet.
+  if (exists(task)) {
+    await moveBarriers(tx)
+    await concludeTasks(tx)
+  }
   const { changed, more = false, next, total = changed } = outcome
   if (changed > 0) noteControl(tx, task, request, total)
   const { count: newlyReady, kinds: newlyReadyOf } = tx.newlyReady
-  const { settings, levelBarrier } = task
+  const { state, settings, levelBarrier } = task
   return {
     kind: 'applied',
-    state: await stateOf(tx, task),
+    state,
     changed,
     newlyReady,
     newlyReadyOf,
     more,
     ...(next === undefined ? {} : { next }),
     ...(request.verb === 'settings' ? { settings, levelBarrier } : {}),
-  }
-}
-
-/** Stores settings of a task that does not exist yet. They apply from its first call-back. */
-function setBefore(
-  tx: Transaction,
-  known: Task | undefined,
-  request: Extract<ControlRequest, SettingsControl>,
-): ControlResult {
-  const refusal = known === undefined ? refusalOfSettings(null, request) : refusalOfControl(known, request)
-  if (refusal !== undefined) return refusal
-  const task = known ?? newTask(tx, request.taskId)
-  const isNew = applySettings(tx, task, request.settings)
-  tx.touchTask(task)
-  task.levelBarrier = changedBarrier(tx.policy, task.levelBarrier, request.settings)
-  if (isNew) noteControl(tx, task, request, 1)
-  const { state, settings, levelBarrier } = task
-  return {
-    kind: 'applied',
-    state,
-    changed: isNew ? 1 : 0,
-    newlyReady: 0,
-    newlyReadyOf: [],
-    more: false,
-    settings,
-    levelBarrier,
   }
 }
 
