@@ -16,7 +16,7 @@ import {
   holdsBarrier,
   isLaneOpen,
 } from '../rules/task.ts'
-import { lanesFrom, loadLanes } from './load-lanes.ts'
+import { lanesFrom, loadLanes } from './read-rows.ts'
 import type { Lane, Task } from './state/memory-rows.ts'
 import type { Transaction } from './transaction.ts'
 

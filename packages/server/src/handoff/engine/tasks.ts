@@ -1,20 +1,8 @@
 import type { OpenWorkLimits, TooManyLanes } from '../rules/open-work-limits.ts'
 import { noTallies } from '../rules/task.ts'
-import { addTasks } from './read-rows.ts'
 import type { Memory } from './state/memory.ts'
 import type { Task } from './state/memory-rows.ts'
 import type { Transaction } from './transaction.ts'
-
-export async function taskNamed(tx: Transaction, taskId: string): Promise<Task | undefined> {
-  const { tasksByName } = tx.memory
-  if (!tasksByName.has(taskId)) addTasks(tx, await tx.disk.tasksNamed([taskId]))
-  return tasksByName.get(taskId)
-}
-
-export async function taskWithId(tx: Transaction, id: number): Promise<Task | undefined> {
-  if (!tx.memory.tasks.has(id)) addTasks(tx, await tx.disk.tasksById([id]))
-  return tx.memory.tasks.get(id)
-}
 
 export function newTask(tx: Transaction, taskId: string): Task {
   return tx.addTask({

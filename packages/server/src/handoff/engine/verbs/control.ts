@@ -7,11 +7,10 @@ import {
 } from '../../rules/control.ts'
 import { next } from '../../rules/life-cycle.ts'
 import { changedBarrier } from '../../rules/policy.ts'
-import { exists, totalOf, uncountDone, unfinishedOf } from '../../rules/task.ts'
+import { exists, uncountDone, unfinishedOf } from '../../rules/task.ts'
 import type { Rerun } from '../../stored.ts'
-import { firstRows, lanesFrom, loadLanes } from '../load-lanes.ts'
-import { addPartitions } from '../read-rows.ts'
-import type { Lane, Partition, Task } from '../state/memory-rows.ts'
+import { addPartitions, firstRows, lanesFrom, loadLanes, taskNamed } from '../read-rows.ts'
+import type { Partition, Task } from '../state/memory-rows.ts'
 import {
   applySettings,
   concludeTasks,
@@ -22,7 +21,7 @@ import {
   reopenTask,
   setBarrier,
 } from '../task-updates.ts'
-import { newTask, taskNamed, tooManyLanes } from '../tasks.ts'
+import { newTask, tooManyLanes } from '../tasks.ts'
 import { isEndOfSlice, type Transaction } from '../transaction.ts'
 
 /** The maximum number of partitions or levels that one step changes. */
@@ -161,7 +160,6 @@ function parkedOf({ failures, partitions, lanes }: Task, { level, reason }: Retr
 
 /** Most lanes may have parked partitions for other reasons only, so their number is limited, too. */
 const LANES_PER_STEP = 1000
-const LANES_READ_TOGETHER = 20
 
 /** Each step continues where the one before ended: what is parked again in the meantime is left. */
 async function retryParked(
@@ -172,20 +170,14 @@ async function retryParked(
   const { level: only, reason, from = 0 } = request
   let changed = 0
   let level = Math.max(only ?? 0, from)
-  const countOf = ({ partitions }: Lane) =>
-    reason === undefined ? partitions.parked : STEP / LANES_READ_TOGETHER
   for (let lanesSeen = 0; lanesSeen < LANES_PER_STEP; ) {
     if (parkedOf(task, request) === 0) return { changed, more: false }
-    const found = await lanesFrom(tx, task, level, 'parked')
-    const lanes = only === null ? found : found.filter((lane) => lane.level === only)
+    const parked = await lanesFrom(tx, task, level, 'parked')
+    const lanes = only === null ? parked : parked.filter((lane) => lane.level === only)
     if (lanes.length === 0) return { changed, more: false }
     const most = STEP - changed
-    for (const { lane, rows } of await firstRows(tx, lanes, {
-      state: 'parked',
-      failure: reason,
-      countOf,
-      most,
-    })) {
+    const found = await firstRows(tx, lanes, { state: 'parked', failure: reason, most })
+    for (const { lane, rows } of found) {
       const some = rows.slice(0, STEP - changed)
       for (const partition of some) if (partition.state === 'parked') retryOne(tx, partition)
       changed += some.length
@@ -287,14 +279,8 @@ export async function advanceRerun(tx: Transaction, task: Task, place: number): 
       return
     }
     if (lanes[0]?.level !== level) index = -1
-    const countOf = ({ partitions, purged }: Lane) => totalOf(partitions) - purged
     const most = left
-    for (const { lane, rows } of await firstRows(tx, lanes, {
-      state: null,
-      countOf,
-      afterIndex: index,
-      most,
-    })) {
+    for (const { lane, rows } of await firstRows(tx, lanes, { state: null, afterIndex: index, most })) {
       if (left <= 0) break
       const some = rows.slice(0, left)
       for (const partition of some)

@@ -9,9 +9,10 @@ import {
 } from '../../store.ts'
 import type { StagedIds } from '../../stored.ts'
 import type { Exclusive } from '../exclusive.ts'
+import { taskNamed } from '../read-rows.ts'
 import type { Runner } from '../runner.ts'
 import { concludeTasks, moveBarriers } from '../task-updates.ts'
-import { newTask, taskNamed } from '../tasks.ts'
+import { newTask } from '../tasks.ts'
 import type { Transaction } from '../transaction.ts'
 import {
   accept,

@@ -2,15 +2,13 @@ import { MOST_AUDIT_RECORDS } from '../../audit.ts'
 import type { Disk } from '../../disk.ts'
 import { parseLeaseId } from '../../lease-id.ts'
 import { KEY_GRACE_MILLIS } from '../../rules/policy.ts'
-import { totalOf } from '../../rules/task.ts'
 import { type MaintenanceRequest, type MaintenanceResult, StoreUnavailable } from '../../store.ts'
 import type { StoredKey } from '../../stored.ts'
 import type { Exclusive } from '../exclusive.ts'
-import { firstRows, lanesFrom } from '../load-lanes.ts'
+import { addTasks, firstRows, lanesFrom } from '../read-rows.ts'
 import type { Runner } from '../runner.ts'
 import type { Lane, Partition, Task } from '../state/memory-rows.ts'
 import { concludeTasks, moveBarriers } from '../task-updates.ts'
-import { taskWithId } from '../tasks.ts'
 import { ThroughputRetention } from '../throughput.ts'
 import type { Transaction } from '../transaction.ts'
 import { advanceRerun } from './control.ts'
@@ -135,7 +133,8 @@ export class MaintenanceSteps {
     const next = await this.#disk.purgeable(this.#runner.now - retentionMillis)
     if (next === null) return false
     await this.#runner.transact(async (tx) => {
-      const task = await taskWithId(tx, next.id)
+      addTasks(tx, [next])
+      const task = tx.memory.tasks.get(next.id)
       if (task !== undefined) await purge(tx, task)
     })
     return true
@@ -187,8 +186,7 @@ async function purge(tx: Transaction, task: Task): Promise<void> {
   }
   const lanes = await lanesFrom(tx, task, 0, 'rows')
   let left = PER_STEP
-  const countOf = ({ partitions, purged }: Lane) => totalOf(partitions) - purged
-  for (const { lane, rows } of await firstRows(tx, lanes, { state: null, countOf, most: left })) {
+  for (const { lane, rows } of await firstRows(tx, lanes, { state: null, most: left })) {
     if (left <= 0) return
     for (const partition of rows.slice(0, left)) removeRow(tx, lane, partition)
     tx.waiting.update(lane)
