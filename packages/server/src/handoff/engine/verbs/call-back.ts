@@ -5,6 +5,7 @@ import {
   optionalFields,
 } from '@baton/protocol'
 import type { IndexesOfLane, KnownOfLane } from '../../disk.ts'
+import { emptyRowOf } from '../../fields.ts'
 import type { KnownPartition, PartitionDescriptor } from '../../partition.ts'
 import {
   isOfAnother,
@@ -16,6 +17,7 @@ import {
 import { type IndexRun, runsOf } from '../../rules/index-runs.ts'
 import { isLaneOpen, noTallies, reopen, totalOf } from '../../rules/task.ts'
 import type { BatchedCallBack, CallBackResult, KnownConflict } from '../../store.ts'
+import { laneFields } from '../../stored.ts'
 import type { EngineContext, EngineDisk } from '../engine-context.ts'
 import { loadLanes, taskNamed } from '../read-rows.ts'
 import type { Lane, Task } from '../state/memory-rows.ts'
@@ -338,27 +340,11 @@ function keepForThisBatch(tx: Transaction, lane: number, rows: readonly Partitio
   for (const row of rows) indexes.set(row.index, row)
 }
 
+const emptyLane = emptyRowOf(laneFields)
+
 function newLane(tx: Transaction, task: Task, { lane: id, level, tables }: NewLevelRows): Lane {
   const [table = ''] = tables.keys()
-  const row = {
-    id,
-    task: task.id,
-    level,
-    tag: 0n,
-    cursor: 0,
-    tail: 0,
-    returned: 0,
-    table,
-    mixedAfter: null,
-    parkedSkipped: false,
-    purged: 0,
-    purgedRecords: 0,
-    busyMillis: 0,
-    attemptsDone: 0,
-    finishedAt: null,
-    ...noTallies(),
-  }
-  return tx.addLane(row)
+  return tx.addLane({ ...emptyLane(), id, task: task.id, level, table, ...noTallies() })
 }
 
 /** Known partitions by level. Looks up all lanes at once: there may be as many as partitions. */
