@@ -408,12 +408,10 @@ export interface ThroughputQuery {
   readonly byLevel: boolean
 }
 
-export interface ThroughputRow {
+export interface ThroughputRow extends Amount {
   readonly at: number
   /** Null: all levels together. */
   readonly level: number | null
-  readonly partitions: number
-  readonly records: number
 }
 
 export interface ThroughputHistory {
