@@ -146,12 +146,7 @@ export class HandOff {
     this.#instances = new InstanceRegister(store, node, { failed: missed, hasNamesake }, clock, stopwatch)
     this.changeStream = new ChangeStream(store, failed)
     this.storeReadings = new StoreReadings(
-      {
-        probe: () => store.probe(),
-        tasks: (query) => store.tasks(query),
-        instances: (query) => store.instances(query),
-        activeInstances: (query) => this.#instances.activeInstances(query),
-      },
+      { ...store, activeInstances: (query) => this.#instances.activeInstances(query) },
       failed,
     )
     this.#maintenance = new Maintenance(
