@@ -15,6 +15,12 @@ import { advanceRerun } from './control.ts'
 import { loadLeases } from './settle.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
+/** Instances that were not seen for this long are deleted. */
+const FORGET_INSTANCES_MILLIS = 7 * 86_400_000
+
+/** Nodes that ended gracefully are deleted sooner: each start has a new name unless one is configured. */
+const FORGET_ENDED_NODES_MILLIS = 3_600_000
+
 /** Instances seen longest ago are deleted above this number, before their time has come. */
 export const MOST_INSTANCES = 100_000
 
@@ -43,8 +49,7 @@ export class MaintenanceSteps {
   }
 
   /** Runs one step of each part. A part that fails does not prevent the others. */
-  async run(request: MaintenanceRequest): Promise<MaintenanceResult> {
-    const { retentionMillis, auditMillis } = request
+  async run({ retentionMillis, auditMillis }: MaintenanceRequest): Promise<MaintenanceResult> {
     let [more, newlyReady] = [false, 0]
     let failure: unknown
     // Each returns whether there may be more to do.
@@ -55,7 +60,7 @@ export class MaintenanceSteps {
         return ready !== null
       },
       () => this.#forgetKeys(),
-      () => this.#forgetInstances(request),
+      () => this.#forgetInstances(),
       () => this.#purge(retentionMillis),
       () => this.#outbox.maintain(this.#runner.now - retentionMillis),
       // Hourly rows are kept for the retention time, so a purged task has no history left.
@@ -97,15 +102,12 @@ export class MaintenanceSteps {
     return seen < due.length || due.length === PER_STEP
   }
 
-  async #forgetInstances({
-    forgetInstancesMillis,
-    forgetEndedNodesMillis,
-  }: MaintenanceRequest): Promise<boolean> {
+  async #forgetInstances(): Promise<boolean> {
     const { now } = this.#runner
     const { leases, instances } = await this.#runner.open()
     const forgotten = await this.#disk.forgetInstances({
-      unseenSince: now - forgetInstancesMillis,
-      endedSince: now - forgetEndedNodesMillis,
+      unseenSince: now - FORGET_INSTANCES_MILLIS,
+      endedSince: now - FORGET_ENDED_NODES_MILLIS,
       holders: new Set(leases.holders.map(({ name }) => name)),
       most: MOST_INSTANCES,
       limit: PER_STEP,
