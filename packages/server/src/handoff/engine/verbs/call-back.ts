@@ -27,7 +27,7 @@ import { newTask, tooManyLanes } from '../tasks.ts'
 import type { Transaction } from '../transaction.ts'
 import type { ArrivedOfTable } from '../waiting-partitions.ts'
 
-/** The fields of a lane used to compare a call-back. Rows beyond its tail do not count. */
+/** A lane as it was when it was compared with a call-back. Rows beyond its tail do not count. */
 export type ComparedLane = Pick<Lane, 'id' | 'tail' | 'lastIndex' | 'table' | 'mixedAfter'>
 
 /** The result of comparing a call-back with the known partitions of its task. */
@@ -92,7 +92,9 @@ export async function locate(
   if (task !== undefined) await loadLanes(tx, task, levels)
   for (const level of levels) {
     const lane = task?.lanes.get(level)
-    if (lane !== undefined) lanes.set(level, lane)
+    if (lane === undefined) continue
+    const { id, tail, lastIndex, table, mixedAfter } = lane
+    lanes.set(level, { id, tail, lastIndex, table, mixedAfter })
   }
   return { task, lanes }
 }
@@ -248,12 +250,7 @@ export function countCallBack(tx: Transaction, producer: string | null, accepted
   totals.calledBack += accepted
 }
 
-interface NewRows {
-  readonly lane: number
-  readonly inMixedLane: boolean
-  readonly firstId: number
-  readonly now: number
-}
+type NewRows = Pick<PartitionDescriptor, 'lane' | 'inMixedLane'> & { firstId: number; now: number }
 
 export const descriptorsOf = (
   { lane, inMixedLane, firstId, now }: NewRows,

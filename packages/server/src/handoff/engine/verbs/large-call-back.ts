@@ -97,20 +97,10 @@ export class LargeCallBacks {
   async #run(batched: BatchedCallBack): Promise<HandOffAnswers> {
     // After a new memory, the comparison may be outdated and staged rows may be gone.
     let epoch = this.#runner.epoch
-    const lanes = await this.#exclusive.complete(() => {
+    const { lanes } = await this.#exclusive.complete(() => {
       epoch = this.#runner.epoch
       return this.#runner.transact(
-        async (tx) => {
-          const located = await locate(tx, batched.callBack)
-          return new Map(
-            [...located.lanes].map(
-              ([level, { id, tail, lastIndex, table, mixedAfter }]): [number, ComparedLane] => [
-                level,
-                { id, tail, lastIndex, table, mixedAfter },
-              ],
-            ),
-          )
-        },
+        (tx) => locate(tx, batched.callBack),
         () => false,
       )
     })
