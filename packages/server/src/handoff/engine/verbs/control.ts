@@ -234,7 +234,7 @@ function rerunOne(tx: Transaction, partition: Partition): void {
   tx.touchPartition(partition)
   tx.touchTask(parentLane.parentTask)
   if (outcome === 'done' || outcome === 'delivered') partition.history = withFinished(partition, outcome)
-  uncountDone(parentLane.parentTask, [partition])
+  uncountDone(parentLane.parentTask, partition)
   requeue(tx, partition, 'rerun')
   partition.leaseNumber += 1
   partition.secret = ''
