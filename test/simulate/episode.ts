@@ -282,8 +282,6 @@ class Episode {
     const { chance } = this.#simulation
     const request = {
       retentionMillis: chance.pick([0, 500, DAY]),
-      forgetInstancesMillis: DAY,
-      forgetEndedNodesMillis: DAY,
       auditMillis: DAY,
     }
     this.#call((node) => {

@@ -293,10 +293,8 @@ export interface DueBackoffs {
   readonly nextAt: number | null
 }
 
-export interface IndexesOfLane {
-  readonly lane: number
+export interface IndexesOfLane extends NamedPartitions {
   readonly tail: number
-  readonly indexes: readonly number[]
 }
 
 /** By index. */

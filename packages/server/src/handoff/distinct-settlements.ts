@@ -1,11 +1,8 @@
-import { type LeaseRef, parseLeaseId } from './lease-id.ts'
+import { parseLeaseId } from './lease-id.ts'
 import type { RefusalCode, ReportedOutcome } from './rules/settlement.ts'
-import type { SettleResult } from './store.ts'
+import type { BatchedSettle, SettleRequest, SettleResult } from './store.ts'
 
-interface NamedSettlement {
-  readonly leaseId: string
-  readonly reported: ReportedOutcome
-}
+type NamedSettlement = SettleRequest['settlements'][number]
 
 export interface SettlementsOutcome {
   readonly settled: string[]
@@ -19,7 +16,7 @@ const NOT_JUDGED = -1
 /** The leases that one array of settlements names. The first mention wins, even if it changes nothing. */
 export class DistinctSettlements {
   /** The settlements to process: each lease once, and only valid lease ids. */
-  readonly settlements: { readonly lease: LeaseRef; readonly reported: ReportedOutcome }[] = []
+  readonly settlements: BatchedSettle['settlements'][number][] = []
   readonly #mentions: readonly NamedSettlement[]
   /** For each mention, the index in `settlements` that decides it, or NOT_JUDGED. */
   readonly #judgedAt: number[] = []

@@ -101,3 +101,15 @@ export const rowMakerOf = <Row>(
   names: readonly (keyof Row & string)[],
 ): ((values: readonly unknown[]) => Row) =>
   compiled('values', `({ ${names.map((name, index) => `${name}: values[${index}] ?? null`).join(', ')} })`)
+
+const EMPTY: Partial<Record<Kind, string>> = { text: "''", flag: 'false', list: '[]', tag: '0n' }
+
+/** A function that makes rows in which every field is null, empty or zero. */
+export const emptyRowOf = <List extends Readonly<Record<string, Kind>>>(
+  fields: List,
+): (() => MutableRowOf<List>) => {
+  const values = Object.entries(fields).map(
+    ([name, kind]) => `${name}: ${kind.endsWith('?') ? 'null' : (EMPTY[kind] ?? '0')}`,
+  )
+  return compiled('', `({ ${values.join(', ')} })`)
+}

@@ -74,7 +74,8 @@ const NEARLY_FULL =
 /** The hand-off for its callers: the four verbs, the views, and control. Independent of HTTP and SQL. */
 export class HandOff {
   readonly #store: Store
-  readonly #policy: Policy
+  /** The settings of the service. Tasks may override them. */
+  readonly policy: Policy
   readonly #batcher: Batcher
   readonly #pulls: Pulls
   readonly #maintenance: Maintenance
@@ -103,7 +104,7 @@ export class HandOff {
     const storeHealth = new StoreHealth(log, () => this.#maintenance.beginGrace())
     const store = watchedStore(given, this.storeCounts, storeHealth)
     this.#store = store
-    this.#policy = policy
+    this.policy = policy
     const diskSpace = new DiskSpace(log, stopwatch)
     this.#diskSpace = diskSpace
     const failed = (error: unknown) =>
@@ -146,12 +147,7 @@ export class HandOff {
     this.#instances = new InstanceRegister(store, node, { failed: missed, hasNamesake }, clock, stopwatch)
     this.changeStream = new ChangeStream(store, failed)
     this.storeReadings = new StoreReadings(
-      {
-        probe: () => store.probe(),
-        tasks: (query) => store.tasks(query),
-        instances: (query) => store.instances(query),
-        activeInstances: (query) => this.#instances.activeInstances(query),
-      },
+      { ...store, activeInstances: (query) => this.#instances.activeInstances(query) },
       failed,
     )
     this.#maintenance = new Maintenance(
@@ -178,11 +174,6 @@ export class HandOff {
     await this.#instances.start()
     this.#maintenance.start()
     await this.#deliverer?.start()
-  }
-
-  /** The settings of the service. Tasks may override them. */
-  get policy(): Policy {
-    return this.#policy
   }
 
   async callBack(
@@ -260,7 +251,7 @@ export class HandOff {
 
   /** Null: a limit requires leases. */
   async setTable(change: TableChange): Promise<TableSettings | null> {
-    if (this.#policy.delivery === 'at-most-once' && typeof change.maxLeases === 'number') return null
+    if (this.policy.delivery === 'at-most-once' && typeof change.maxLeases === 'number') return null
     const { settings, newlyReady, newlyReadyOf } = await this.#store.setTable(change)
     this.#pulls.waiting.wake(newlyReady, newlyReadyOf)
     return settings
@@ -314,7 +305,7 @@ export class HandOff {
 
   /** The request takes effect with the first step. Resolves when all steps are done. */
   async control(request: ControlRequest, by?: Requester): Promise<ControlResult> {
-    if (this.#policy.delivery === 'at-most-once') {
+    if (this.policy.delivery === 'at-most-once') {
       const levelBarrier = request.verb === 'level-barrier' && request.enabled
       const setting = settingThatNeedsLeases(
         request.verb === 'settings' ? request.settings : { levelBarrier },

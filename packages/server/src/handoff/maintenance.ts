@@ -2,12 +2,6 @@ import { PeriodicJob } from './periodic-job.ts'
 import { expiryGraceMillis, type Policy } from './rules/policy.ts'
 import type { MaintenanceRequest, NewlyReadyOf, Store } from './store.ts'
 
-/** Instances that were not seen for this long are deleted. */
-const FORGET_INSTANCES_MILLIS = 7 * 86_400_000
-
-/** Nodes that ended gracefully are deleted sooner: each start has a new name unless one is configured. */
-const FORGET_ENDED_NODES_MILLIS = 3_600_000
-
 /** The maximum time between sweeps, so that changes by other nodes are noticed. */
 const SWEEP_AT_LEAST_MILLIS = 1000
 /** The interval of maintenance. Work that leaves something to clean up requests a run immediately. */
@@ -24,13 +18,11 @@ interface MaintenanceCallbacks {
   failed(error: unknown): void
 }
 
-export type Retention = Pick<MaintenanceRequest, 'retentionMillis' | 'auditMillis'>
-
 /** Ends leases and back-offs, and runs control requests and retention in steps. Only the leader does any. */
 export class Maintenance {
   readonly #store: Store
   readonly #policy: Policy
-  readonly #retention: Retention
+  readonly #retention: MaintenanceRequest
   readonly #callbacks: MaintenanceCallbacks
   readonly #sweeping = new PeriodicJob(() => this.#sweep())
   readonly #maintaining = new PeriodicJob(() => this.#maintain())
@@ -38,7 +30,7 @@ export class Maintenance {
   /** Neither is injected: timers use the machine's clock too. */
   #clockAhead = 0
 
-  constructor(store: Store, policy: Policy, retention: Retention, callbacks: MaintenanceCallbacks) {
+  constructor(store: Store, policy: Policy, retention: MaintenanceRequest, callbacks: MaintenanceCallbacks) {
     this.#store = store
     this.#policy = policy
     this.#retention = retention
@@ -99,12 +91,7 @@ export class Maintenance {
 
   async #maintain(): Promise<number> {
     try {
-      const request = {
-        ...this.#retention,
-        forgetInstancesMillis: FORGET_INSTANCES_MILLIS,
-        forgetEndedNodesMillis: FORGET_ENDED_NODES_MILLIS,
-      }
-      const { more, newlyReady, failure } = await this.#store.maintain(request)
+      const { more, newlyReady, failure } = await this.#store.maintain(this.#retention)
       if (newlyReady > 0) this.#callbacks.newlyReady(newlyReady)
       if (failure !== undefined) this.#callbacks.failed(failure)
       return more ? 0 : TIDY_MILLIS

@@ -1,5 +1,5 @@
 import { optionalFields } from '@baton/protocol'
-import { compiled, copierOf, type Kind, type MutableRowOf, namesOf, of, type RowOf } from './fields.ts'
+import { compiled, copierOf, emptyRowOf, type MutableRowOf, namesOf, of, type RowOf } from './fields.ts'
 import type { EndedAttempt } from './rules/attempts.ts'
 import type { StoredState } from './rules/life-cycle.ts'
 import type { LeaseOutcome } from './rules/settlement.ts'
@@ -54,27 +54,19 @@ export const statusFields = {
 } as const
 export type PartitionStatus = MutableRowOf<typeof statusFields>
 
-const start = {
-  ...Object.fromEntries(
-    Object.entries<Kind>(statusFields).map(([field, kind]) => [
-      field,
-      kind.endsWith('?') ? null : kind === 'text' ? '' : 0,
-    ]),
-  ),
-  state: 'ready',
-} as PartitionStatus
+const emptyStatus = emptyRowOf(statusFields)
+
+export const untouched = (): PartitionStatus => ({ ...emptyStatus(), state: 'ready' })
 
 export interface StoredPartition extends PartitionDescriptor, PartitionStatus {}
 
 export const partitionFields = { ...descriptorFields, ...statusFields }
 
-export const untouched = (): PartitionStatus => ({ ...start })
-
 export const newPartition: (descriptor: PartitionDescriptor) => StoredPartition = compiled(
   'row',
   `({ ${[
     ...namesOf(descriptorFields).map((field) => `${field}: row.${field}`),
-    ...Object.entries(start).map(([field, value]) => `${field}: ${JSON.stringify(value)}`),
+    ...Object.entries(untouched()).map(([field, value]) => `${field}: ${JSON.stringify(value)}`),
   ].join(', ')} })`,
 )
 

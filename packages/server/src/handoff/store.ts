@@ -335,9 +335,6 @@ export interface TableChanged {
 export interface MaintenanceRequest {
   /** Partitions of tasks that finished before this are deleted. The summary of the task is kept. */
   readonly retentionMillis: number
-  readonly forgetInstancesMillis: number
-  /** The same for nodes that were draining when they were last seen. */
-  readonly forgetEndedNodesMillis: number
   readonly auditMillis: number
 }
 

@@ -1,32 +1,19 @@
 import type { ThroughputStep } from '@baton/protocol'
-import { type Fields, type MutableRowOf, of, type RowOf } from './fields.ts'
+import { type MutableRowOf, of, type RowOf } from './fields.ts'
 import type { Durations } from './rules/durations.ts'
-import type { FailureWindow } from './rules/failure-window.ts'
 import type { FailureGroup } from './rules/failures.ts'
+import type { TaskSettings } from './rules/policy.ts'
 import type { TaskStamps } from './rules/stamps.ts'
-import type { MutableTask, Tallies } from './rules/task.ts'
+import type { Tallies, TaskState } from './rules/task.ts'
 
 // The stored fields of everything but partitions; see partition.ts for those. The engine holds them in
 // memory, an entry has them as they are after a change, and a disk keeps them as rows. Entries and tables have the
 // fields in the order of these lists, so a new field comes last: entries without it stay readable.
 
-export interface StoredTask extends MutableTask {
-  /** Reruns of done partitions, which run in bounded steps. */
-  reruns: readonly Rerun[]
-  /** A call-back whose rows are being written. They do not count until it is completed. */
-  staging: StagedIds | null
-  /** Why attempts were unsuccessful. Null in an entry means unchanged, as for most changes of a task. */
-  failures: readonly FailureGroup[] | null
-  /** Durations of the attempts that finished partitions; see rules/durations.ts. */
-  readonly durations: Durations
-  stamps: TaskStamps | null
-  failureWindow: FailureWindow
-}
-
-export const taskFields: Fields<StoredTask> = {
+export const taskFields = {
   id: 'key',
   taskId: 'text',
-  state: 'text',
+  state: of<TaskState>('text'),
   paused: 'flag',
   cancelled: 'flag',
   sealed: 'flag',
@@ -43,15 +30,21 @@ export const taskFields: Fields<StoredTask> = {
   reportedDeclared: 'integer',
   reportedRecords: 'integer',
   mismatched: 'integer',
-  owners: 'list',
-  reruns: 'list',
-  staging: 'json?',
-  settings: 'json?',
-  failures: 'kept?',
-  durations: 'list',
-  stamps: 'json?',
+  owners: of<readonly string[]>('list'),
+  /** Reruns of done partitions, which run in bounded steps. */
+  reruns: of<readonly Rerun[]>('list'),
+  /** A call-back whose rows are being written. They do not count until it is completed. */
+  staging: of<StagedIds | null>('json?'),
+  settings: of<TaskSettings | null>('json?'),
+  /** Why attempts were unsuccessful. Null in an entry means unchanged, as for most changes of a task. */
+  failures: of<readonly FailureGroup[] | null>('kept?'),
+  /** Durations of the attempts that finished partitions; see rules/durations.ts. */
+  durations: of<Durations>('list'),
+  stamps: of<TaskStamps | null>('json?'),
+  /** See rules/failure-window.ts. */
   failureWindow: 'text',
-}
+} as const
+export interface StoredTask extends MutableRowOf<typeof taskFields>, Tallies {}
 
 /** The remainder of a request to rerun done partitions. */
 export interface Rerun {

@@ -15,10 +15,8 @@ import {
   finishedOf,
   holdsBarrier,
   isLaneOpen,
-  type TaskState,
-  taskState,
 } from '../rules/task.ts'
-import { lanesFrom, loadLanes } from './load-lanes.ts'
+import { lanesFrom, loadLanes } from './read-rows.ts'
 import type { Lane, Task } from './state/memory-rows.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -105,10 +103,6 @@ export async function concludeTasks(tx: Transaction): Promise<void> {
     const isDecidedByLane = decidingLevel(task) !== null
     bringUpToDate(task, isDecidedByLane ? await decidingLane(tx, task) : null, tx.now)
   }
-}
-
-export async function stateOf(tx: Transaction, task: Task): Promise<TaskState> {
-  return taskState(task, await decidingLane(tx, task))
 }
 
 async function decidingLane(tx: Transaction, task: Task): Promise<BarrierLane | null> {

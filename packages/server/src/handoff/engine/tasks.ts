@@ -1,51 +1,24 @@
+import { emptyRowOf } from '../fields.ts'
 import type { OpenWorkLimits, TooManyLanes } from '../rules/open-work-limits.ts'
 import { noTallies } from '../rules/task.ts'
-import { addTasks } from './read-rows.ts'
+import { taskFields } from '../stored.ts'
 import type { Memory } from './state/memory.ts'
 import type { Task } from './state/memory-rows.ts'
 import type { Transaction } from './transaction.ts'
 
-export async function taskNamed(tx: Transaction, taskId: string): Promise<Task | undefined> {
-  const { tasksByName } = tx.memory
-  if (!tasksByName.has(taskId)) addTasks(tx, await tx.disk.tasksNamed([taskId]))
-  return tasksByName.get(taskId)
-}
-
-export async function taskWithId(tx: Transaction, id: number): Promise<Task | undefined> {
-  if (!tx.memory.tasks.has(id)) addTasks(tx, await tx.disk.tasksById([id]))
-  return tx.memory.tasks.get(id)
-}
+const emptyTask = emptyRowOf(taskFields)
 
 export function newTask(tx: Transaction, taskId: string): Task {
   return tx.addTask({
+    ...emptyTask(),
     id: tx.issue('task'),
     taskId,
     state: 'open',
-    paused: false,
-    cancelled: false,
-    sealed: false,
-    expectedPartitions: null,
     levelBarrier: tx.policy.levelBarrier,
-    settings: null,
-    openLevel: null,
     generation: 1,
     firstCallBackAt: tx.now,
     lastCallBackAt: tx.now,
-    finishedAt: null,
-    purgedAt: null,
-    delivered: 0,
-    attemptsWasted: 0,
-    reportedDeclared: 0,
-    reportedRecords: 0,
-    mismatched: 0,
     ...noTallies(),
-    owners: [],
-    reruns: [],
-    failures: null,
-    failureWindow: '',
-    durations: [],
-    stamps: null,
-    staging: null,
   })
 }
 

@@ -5,7 +5,7 @@ import type { StoredLaneTable } from '../stored.ts'
 import type { NewlyReady } from './newly-ready.ts'
 import type { FilterOrder } from './state/filter-order.ts'
 import type { Memory } from './state/memory.ts'
-import type { Lane, LaneTable, Level, Partition, Task } from './state/memory-rows.ts'
+import type { Lane, LaneTable, Level, MutableAmount, Partition, Task } from './state/memory-rows.ts'
 
 /** The part of a transaction that is needed here. */
 interface Changes {
@@ -17,10 +17,8 @@ interface Changes {
   addLaneTable(lane: Lane, row: StoredLaneTable): LaneTable
 }
 
-export interface ArrivedOfTable {
+export interface ArrivedOfTable extends MutableAmount {
   readonly firstId: number
-  partitions: number
-  records: number
 }
 
 /** What waits: partitions begin and end to wait in their lanes, and the order is charged when served. */

@@ -7,7 +7,7 @@ import {
   type TaskSettingsChange,
 } from './policy.ts'
 import type { Requester } from './stamps.ts'
-import { isDone, type MutableTask, type TaskState, totalOf } from './task.ts'
+import { exists, isDone, type MutableTask, type TaskState, totalOf } from './task.ts'
 
 /** In bounded steps. All except a retry with `done` are idempotent. */
 export type ControlRequest = (
@@ -82,8 +82,17 @@ export type ControlResult =
       readonly next?: number
     }
 
-export function refusalOfControl(task: MutableTask, request: ControlRequest): ControlResult | undefined {
-  if (task.cancelled && request.verb !== 'cancel') return { kind: 'task_cancelled' }
+/** `task` may have settings only, or nothing yet: settings are stored before the first call-back, too. */
+export function refusalOfControl(
+  task: MutableTask | undefined,
+  request: ControlRequest,
+): ControlResult | undefined {
+  if (task?.cancelled === true && request.verb !== 'cancel') return { kind: 'task_cancelled' }
+  if (request.verb === 'settings') {
+    const settings = changedSettings(task?.settings ?? null, request.settings)
+    return isMaxBackoffShorter(settings) ? { kind: 'backoff_max_shorter' } : undefined
+  }
+  if (task === undefined || !exists(task)) return { kind: 'task_unknown' }
   switch (request.verb) {
     case 'pause':
     case 'cancel':
@@ -102,16 +111,7 @@ export function refusalOfControl(task: MutableTask, request: ControlRequest): Co
     case 'level-barrier':
     case 'owner':
       return undefined
-    case 'settings':
-      return refusalOfSettings(task.settings, request)
   }
-}
-
-export function refusalOfSettings(
-  before: TaskSettings | null,
-  { settings }: SettingsControl,
-): ControlResult | undefined {
-  return isMaxBackoffShorter(changedSettings(before, settings)) ? { kind: 'backoff_max_shorter' } : undefined
 }
 
 /** The request for the step after one that needs another. */

@@ -163,19 +163,17 @@ interface Finished {
   readonly reportedRecords: number | null
 }
 
-/** Done partitions run again: their task is open again, and how they ended is no longer counted. */
-export function uncountDone(task: MutableTask, partitions: readonly Finished[]): void {
+/** A done partition runs again: its task is open again, and how it ended is no longer counted. */
+export function uncountDone(task: MutableTask, { outcome, recordCount, reportedRecords }: Finished): void {
   if (task.state === 'done') {
     task.generation += 1
     task.state = 'open'
   }
-  for (const { outcome, recordCount, reportedRecords } of partitions) {
-    if (outcome === 'delivered') task.delivered -= 1
-    if (reportedRecords === null) continue
-    task.reportedDeclared -= recordCount
-    task.reportedRecords = Math.max(0, task.reportedRecords - reportedRecords)
-    if (reportedRecords !== recordCount) task.mismatched -= 1
-  }
+  if (outcome === 'delivered') task.delivered -= 1
+  if (reportedRecords === null) return
+  task.reportedDeclared -= recordCount
+  task.reportedRecords = Math.max(0, task.reportedRecords - reportedRecords)
+  if (reportedRecords !== recordCount) task.mismatched -= 1
 }
 
 /** Whether pulls may take from a lane. */

@@ -92,7 +92,7 @@ function partsOf(
 }
 
 /** A row as views show it. */
-export function partitionDetails(
+function partitionDetails(
   row: PartitionRow,
   level: number,
   pausedTables: ReadonlySet<string>,

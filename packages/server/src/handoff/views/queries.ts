@@ -29,7 +29,7 @@ export interface LaneFacts extends Tallies {
   /** The total duration and the number of the attempts that finished its partitions. */
   readonly busyMillis?: number
   readonly attemptsDone?: number
-  readonly heldByTable?: Amount
+  readonly heldByTable?: Amount | undefined
 }
 
 /** A number of partitions and the sum of their records. */
@@ -54,9 +54,9 @@ export interface TaskRow {
   readonly reason?: string | null
   readonly timing?: Timing
   /** What waits on open levels although their tables are paused. */
-  readonly heldByTable?: Amount
+  readonly heldByTable?: Amount | undefined
   /** If the query names tables: whether the task has other tables too. */
-  readonly hasOtherTables?: boolean
+  readonly hasOtherTables?: boolean | undefined
 }
 
 export interface TaskDetails extends TaskRow {
@@ -408,12 +408,10 @@ export interface ThroughputQuery {
   readonly byLevel: boolean
 }
 
-export interface ThroughputRow {
+export interface ThroughputRow extends Amount {
   readonly at: number
   /** Null: all levels together. */
   readonly level: number | null
-  readonly partitions: number
-  readonly records: number
 }
 
 export interface ThroughputHistory {

@@ -27,7 +27,7 @@ export interface LeasedOrDelayed {
 /** What is known about the attempts of a task. */
 export interface Timing {
   readonly durations: readonly number[]
-  /** The leases and back-offs that end first. A name on the wire: followers get this from the leader. */
+  /** The leases and back-offs that end first. */
   readonly underWay: readonly LeasedOrDelayed[]
   /** The approximate back-off of a partition whose lease expired. */
   readonly backoffMillis: number

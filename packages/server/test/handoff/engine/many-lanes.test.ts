@@ -116,8 +116,6 @@ test('parked or done partitions on many levels are retried with a bounded number
   expect(counted.highest).toBeLessThan(LEVELS - 1)
   const request = {
     retentionMillis: 1e12,
-    forgetInstancesMillis: 1e9,
-    forgetEndedNodesMillis: 1e9,
     auditMillis: 1e9,
   }
   for (steps = 1; (await store.maintain(request)).more; ) steps += 1
@@ -138,8 +136,6 @@ test('a task with many levels is purged with a bounded number of reads', async (
   clock.advance(60_000)
   const request = {
     retentionMillis: 1000,
-    forgetInstancesMillis: 1e9,
-    forgetEndedNodesMillis: 1e9,
     auditMillis: 1e9,
   }
   let steps = 0

@@ -23,7 +23,7 @@ import type {
 } from '../../../src/handoff/store.ts'
 import type { PartitionDetails, PartitionPosition, TaskDetails } from '../../../src/handoff/views/queries.ts'
 import { partitionView } from '../../../src/handoff/views/view-state.ts'
-import { DAY, HOUR, type StoreUnderTest, type TestClock } from './harness.ts'
+import { DAY, type StoreUnderTest, type TestClock } from './harness.ts'
 
 const nothing: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
 
@@ -113,8 +113,7 @@ export class Driver {
   }
 
   maintain(retentionMillis = 7 * DAY): Promise<MaintenanceResult> {
-    const forget = { forgetInstancesMillis: 7 * DAY, forgetEndedNodesMillis: HOUR, auditMillis: 90 * DAY }
-    return this.store.maintain({ retentionMillis, ...forget })
+    return this.store.maintain({ retentionMillis, auditMillis: 90 * DAY })
   }
 
   /** Runs retention until nothing is left to do. */

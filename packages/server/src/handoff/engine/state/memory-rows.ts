@@ -2,6 +2,7 @@ import type { StoredPartition } from '../../partition.ts'
 import { NO_TABLE_SETTINGS, type TableSettings } from '../../rules/policy.ts'
 import type { Progress } from '../../rules/progress.ts'
 import type { StoredKey, StoredLane, StoredLaneTable, StoredLevel, StoredTask } from '../../stored.ts'
+import type { Amount } from '../../views/queries.ts'
 import type { DoneWithin } from '../throughput.ts'
 import { type Arrival, Arrivals } from './arrivals.ts'
 import { Heap, type InHeap } from './heap.ts'
@@ -70,11 +71,7 @@ export interface LaneTable extends StoredLaneTable, Changing {
   buffers: Buffers | null
 }
 
-/** A number of partitions and the sum of their records. */
-export interface MutableAmount {
-  partitions: number
-  records: number
-}
+export type MutableAmount = { -readonly [Unit in keyof Amount]: number }
 
 /** The heap is that of the leases. */
 export interface Partition extends StoredPartition, InHeap, Changing {

@@ -5,6 +5,7 @@ import {
   optionalFields,
 } from '@baton/protocol'
 import type { IndexesOfLane, KnownOfLane } from '../../disk.ts'
+import { emptyRowOf } from '../../fields.ts'
 import type { KnownPartition, PartitionDescriptor } from '../../partition.ts'
 import {
   isOfAnother,
@@ -16,16 +17,17 @@ import {
 import { type IndexRun, runsOf } from '../../rules/index-runs.ts'
 import { isLaneOpen, noTallies, reopen, totalOf } from '../../rules/task.ts'
 import type { BatchedCallBack, CallBackResult, KnownConflict } from '../../store.ts'
+import { laneFields } from '../../stored.ts'
 import type { EngineContext, EngineDisk } from '../engine-context.ts'
-import { loadLanes } from '../load-lanes.ts'
+import { loadLanes, taskNamed } from '../read-rows.ts'
 import type { Lane, Task } from '../state/memory-rows.ts'
 import type { Addition } from '../state/owned-work.ts'
 import { applySettings, noteControl } from '../task-updates.ts'
-import { newTask, taskNamed, tooManyLanes } from '../tasks.ts'
+import { newTask, tooManyLanes } from '../tasks.ts'
 import type { Transaction } from '../transaction.ts'
 import type { ArrivedOfTable } from '../waiting-partitions.ts'
 
-/** The fields of a lane used to compare a call-back. Rows beyond its tail do not count. */
+/** A lane as it was when it was compared with a call-back. Rows beyond its tail do not count. */
 export type ComparedLane = Pick<Lane, 'id' | 'tail' | 'lastIndex' | 'table' | 'mixedAfter'>
 
 /** The result of comparing a call-back with the known partitions of its task. */
@@ -90,7 +92,9 @@ export async function locate(
   if (task !== undefined) await loadLanes(tx, task, levels)
   for (const level of levels) {
     const lane = task?.lanes.get(level)
-    if (lane !== undefined) lanes.set(level, lane)
+    if (lane === undefined) continue
+    const { id, tail, lastIndex, table, mixedAfter } = lane
+    lanes.set(level, { id, tail, lastIndex, table, mixedAfter })
   }
   return { task, lanes }
 }
@@ -246,12 +250,7 @@ export function countCallBack(tx: Transaction, producer: string | null, accepted
   totals.calledBack += accepted
 }
 
-interface NewRows {
-  readonly lane: number
-  readonly inMixedLane: boolean
-  readonly firstId: number
-  readonly now: number
-}
+type NewRows = Pick<PartitionDescriptor, 'lane' | 'inMixedLane'> & { firstId: number; now: number }
 
 export const descriptorsOf = (
   { lane, inMixedLane, firstId, now }: NewRows,
@@ -338,27 +337,11 @@ function keepForThisBatch(tx: Transaction, lane: number, rows: readonly Partitio
   for (const row of rows) indexes.set(row.index, row)
 }
 
+const emptyLane = emptyRowOf(laneFields)
+
 function newLane(tx: Transaction, task: Task, { lane: id, level, tables }: NewLevelRows): Lane {
   const [table = ''] = tables.keys()
-  const row = {
-    id,
-    task: task.id,
-    level,
-    tag: 0n,
-    cursor: 0,
-    tail: 0,
-    returned: 0,
-    table,
-    mixedAfter: null,
-    parkedSkipped: false,
-    purged: 0,
-    purgedRecords: 0,
-    busyMillis: 0,
-    attemptsDone: 0,
-    finishedAt: null,
-    ...noTallies(),
-  }
-  return tx.addLane(row)
+  return tx.addLane({ ...emptyLane(), id, task: task.id, level, table, ...noTallies() })
 }
 
 /** Known partitions by level. Looks up all lanes at once: there may be as many as partitions. */

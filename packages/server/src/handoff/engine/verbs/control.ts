@@ -4,16 +4,13 @@ import {
   type ControlResult,
   type RetryControl,
   refusalOfControl,
-  refusalOfSettings,
-  type SettingsControl,
 } from '../../rules/control.ts'
 import { next } from '../../rules/life-cycle.ts'
 import { changedBarrier } from '../../rules/policy.ts'
-import { exists, totalOf, uncountDone, unfinishedOf } from '../../rules/task.ts'
+import { exists, uncountDone, unfinishedOf } from '../../rules/task.ts'
 import type { Rerun } from '../../stored.ts'
-import { firstRows, lanesFrom, loadLanes } from '../load-lanes.ts'
-import { addPartitions } from '../read-rows.ts'
-import type { Lane, Partition, Task } from '../state/memory-rows.ts'
+import { addPartitions, firstRows, lanesFrom, loadLanes, taskNamed } from '../read-rows.ts'
+import type { Partition, Task } from '../state/memory-rows.ts'
 import {
   applySettings,
   concludeTasks,
@@ -23,9 +20,8 @@ import {
   placeBarrier,
   reopenTask,
   setBarrier,
-  stateOf,
 } from '../task-updates.ts'
-import { newTask, taskNamed, tooManyLanes } from '../tasks.ts'
+import { newTask, tooManyLanes } from '../tasks.ts'
 import { isEndOfSlice, type Transaction } from '../transaction.ts'
 
 /** The maximum number of partitions or levels that one step changes. */
@@ -42,55 +38,29 @@ interface Applied {
 /** Runs one step. Pause, resume, cancel, barrier and seal change only the task. */
 export async function control(tx: Transaction, request: ControlRequest): Promise<ControlResult> {
   const known = await taskNamed(tx, request.taskId)
-  if (request.verb === 'settings' && (known === undefined || !exists(known)))
-    return setBefore(tx, known, request)
-  if (known === undefined || !exists(known)) return { kind: 'task_unknown' }
-  const task = known
-  const refusal = refusalOfControl(task, request)
+  const refusal = refusalOfControl(known, request)
   if (refusal !== undefined) return refusal
+  const task = known ?? newTask(tx, request.taskId)
   const outcome = await carryOut(tx, task, request)
   if ('kind' in outcome) return outcome
-  await moveBarriers(tx)
-  await concludeTasks(tx)
+  // One that has only settings is not done: it does not exist yet.
+  if (exists(task)) {
+    await moveBarriers(tx)
+    await concludeTasks(tx)
+  }
   const { changed, more = false, next, total = changed } = outcome
   if (changed > 0) noteControl(tx, task, request, total)
   const { count: newlyReady, kinds: newlyReadyOf } = tx.newlyReady
-  const { settings, levelBarrier } = task
+  const { state, settings, levelBarrier } = task
   return {
     kind: 'applied',
-    state: await stateOf(tx, task),
+    state,
     changed,
     newlyReady,
     newlyReadyOf,
     more,
     ...(next === undefined ? {} : { next }),
     ...(request.verb === 'settings' ? { settings, levelBarrier } : {}),
-  }
-}
-
-/** Stores settings of a task that does not exist yet. They apply from its first call-back. */
-function setBefore(
-  tx: Transaction,
-  known: Task | undefined,
-  request: Extract<ControlRequest, SettingsControl>,
-): ControlResult {
-  const refusal = known === undefined ? refusalOfSettings(null, request) : refusalOfControl(known, request)
-  if (refusal !== undefined) return refusal
-  const task = known ?? newTask(tx, request.taskId)
-  const isNew = applySettings(tx, task, request.settings)
-  tx.touchTask(task)
-  task.levelBarrier = changedBarrier(tx.policy, task.levelBarrier, request.settings)
-  if (isNew) noteControl(tx, task, request, 1)
-  const { state, settings, levelBarrier } = task
-  return {
-    kind: 'applied',
-    state,
-    changed: isNew ? 1 : 0,
-    newlyReady: 0,
-    newlyReadyOf: [],
-    more: false,
-    settings,
-    levelBarrier,
   }
 }
 
@@ -190,7 +160,6 @@ function parkedOf({ failures, partitions, lanes }: Task, { level, reason }: Retr
 
 /** Most lanes may have parked partitions for other reasons only, so their number is limited, too. */
 const LANES_PER_STEP = 1000
-const LANES_READ_TOGETHER = 20
 
 /** Each step continues where the one before ended: what is parked again in the meantime is left. */
 async function retryParked(
@@ -201,20 +170,14 @@ async function retryParked(
   const { level: only, reason, from = 0 } = request
   let changed = 0
   let level = Math.max(only ?? 0, from)
-  const countOf = ({ partitions }: Lane) =>
-    reason === undefined ? partitions.parked : STEP / LANES_READ_TOGETHER
   for (let lanesSeen = 0; lanesSeen < LANES_PER_STEP; ) {
     if (parkedOf(task, request) === 0) return { changed, more: false }
-    const found = await lanesFrom(tx, task, level, 'parked')
-    const lanes = only === null ? found : found.filter((lane) => lane.level === only)
+    const parked = await lanesFrom(tx, task, level, 'parked')
+    const lanes = only === null ? parked : parked.filter((lane) => lane.level === only)
     if (lanes.length === 0) return { changed, more: false }
     const most = STEP - changed
-    for (const { lane, rows } of await firstRows(tx, lanes, {
-      state: 'parked',
-      failure: reason,
-      countOf,
-      most,
-    })) {
+    const found = await firstRows(tx, lanes, { state: 'parked', failure: reason, most })
+    for (const { lane, rows } of found) {
       const some = rows.slice(0, STEP - changed)
       for (const partition of some) if (partition.state === 'parked') retryOne(tx, partition)
       changed += some.length
@@ -271,7 +234,7 @@ function rerunOne(tx: Transaction, partition: Partition): void {
   tx.touchPartition(partition)
   tx.touchTask(parentLane.parentTask)
   if (outcome === 'done' || outcome === 'delivered') partition.history = withFinished(partition, outcome)
-  uncountDone(parentLane.parentTask, [partition])
+  uncountDone(parentLane.parentTask, partition)
   requeue(tx, partition, 'rerun')
   partition.leaseNumber += 1
   partition.secret = ''
@@ -316,14 +279,8 @@ export async function advanceRerun(tx: Transaction, task: Task, place: number): 
       return
     }
     if (lanes[0]?.level !== level) index = -1
-    const countOf = ({ partitions, purged }: Lane) => totalOf(partitions) - purged
     const most = left
-    for (const { lane, rows } of await firstRows(tx, lanes, {
-      state: null,
-      countOf,
-      afterIndex: index,
-      most,
-    })) {
+    for (const { lane, rows } of await firstRows(tx, lanes, { state: null, afterIndex: index, most })) {
       if (left <= 0) break
       const some = rows.slice(0, left)
       for (const partition of some)

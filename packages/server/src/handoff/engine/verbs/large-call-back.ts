@@ -9,9 +9,10 @@ import {
 } from '../../store.ts'
 import type { StagedIds } from '../../stored.ts'
 import type { Exclusive } from '../exclusive.ts'
+import { taskNamed } from '../read-rows.ts'
 import type { Runner } from '../runner.ts'
 import { concludeTasks, moveBarriers } from '../task-updates.ts'
-import { newTask, taskNamed } from '../tasks.ts'
+import { newTask } from '../tasks.ts'
 import type { Transaction } from '../transaction.ts'
 import {
   accept,
@@ -96,20 +97,10 @@ export class LargeCallBacks {
   async #run(batched: BatchedCallBack): Promise<HandOffAnswers> {
     // After a new memory, the comparison may be outdated and staged rows may be gone.
     let epoch = this.#runner.epoch
-    const lanes = await this.#exclusive.complete(() => {
+    const { lanes } = await this.#exclusive.complete(() => {
       epoch = this.#runner.epoch
       return this.#runner.transact(
-        async (tx) => {
-          const located = await locate(tx, batched.callBack)
-          return new Map(
-            [...located.lanes].map(
-              ([level, { id, tail, lastIndex, table, mixedAfter }]): [number, ComparedLane] => [
-                level,
-                { id, tail, lastIndex, table, mixedAfter },
-              ],
-            ),
-          )
-        },
+        (tx) => locate(tx, batched.callBack),
         () => false,
       )
     })

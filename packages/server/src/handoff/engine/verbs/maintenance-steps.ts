@@ -2,36 +2,31 @@ import { MOST_AUDIT_RECORDS } from '../../audit.ts'
 import type { Disk } from '../../disk.ts'
 import { parseLeaseId } from '../../lease-id.ts'
 import { KEY_GRACE_MILLIS } from '../../rules/policy.ts'
-import { totalOf } from '../../rules/task.ts'
 import { type MaintenanceRequest, type MaintenanceResult, StoreUnavailable } from '../../store.ts'
 import type { StoredKey } from '../../stored.ts'
 import type { Exclusive } from '../exclusive.ts'
-import { firstRows, lanesFrom } from '../load-lanes.ts'
+import { addTasks, firstRows, lanesFrom } from '../read-rows.ts'
 import type { Runner } from '../runner.ts'
 import type { Lane, Partition, Task } from '../state/memory-rows.ts'
 import { concludeTasks, moveBarriers } from '../task-updates.ts'
-import { taskWithId } from '../tasks.ts'
 import { ThroughputRetention } from '../throughput.ts'
 import type { Transaction } from '../transaction.ts'
 import { advanceRerun } from './control.ts'
 import { loadLeases } from './settle.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
+/** Instances that were not seen for this long are deleted. */
+const FORGET_INSTANCES_MILLIS = 7 * 86_400_000
+
+/** Nodes that ended gracefully are deleted sooner: each start has a new name unless one is configured. */
+const FORGET_ENDED_NODES_MILLIS = 3_600_000
+
 /** Instances seen longest ago are deleted above this number, before their time has come. */
 export const MOST_INSTANCES = 100_000
 
-const KEYS_PER_STEP = 500
-const INSTANCES_PER_STEP = 500
-const RECORDS_PER_STEP = 500
+/** The most keys, instances, records or rows of partitions that one step deletes. */
+const PER_STEP = 500
 const HOUR_MILLIS = 3_600_000
-
-/** What a step of one part did. */
-interface Step {
-  readonly more: boolean
-  readonly newlyReady: number
-}
-
-const NOTHING: Step = { more: false, newlyReady: 0 }
 
 /** Runs exclusively, after all rows are flushed, in small steps so that no pull waits for it. */
 export class MaintenanceSteps {
@@ -54,35 +49,41 @@ export class MaintenanceSteps {
   }
 
   /** Runs one step of each part. A part that fails does not prevent the others. */
-  async run(request: MaintenanceRequest): Promise<MaintenanceResult> {
-    let result: MaintenanceResult = { more: false, newlyReady: 0 }
+  async run({ retentionMillis, auditMillis }: MaintenanceRequest): Promise<MaintenanceResult> {
+    let [more, newlyReady] = [false, 0]
+    let failure: unknown
+    // Each returns whether there may be more to do.
     const parts = [
-      () => this.#rerun(),
+      async () => {
+        const ready = await this.#rerun()
+        newlyReady += ready ?? 0
+        return ready !== null
+      },
       () => this.#forgetKeys(),
-      () => this.#forgetInstances(request),
-      () => this.#purge(request),
-      () => this.#maintainOutbox(request),
-      () => this.#forgetThroughput(request),
-      () => this.#forgetAudit(request),
+      () => this.#forgetInstances(),
+      () => this.#purge(retentionMillis),
+      () => this.#outbox.maintain(this.#runner.now - retentionMillis),
+      // Hourly rows are kept for the retention time, so a purged task has no history left.
+      () => this.#throughput.maintain(this.#runner.now, retentionMillis),
+      () => this.#forgetAudit(auditMillis),
     ]
     for (const step of parts) {
       try {
-        const { more, newlyReady } = await this.#exclusive.runFlushed(step)
-        result = { ...result, more: result.more || more, newlyReady: result.newlyReady + newlyReady }
+        if (await this.#exclusive.runFlushed(step)) more = true
       } catch (error) {
         if (error instanceof StoreUnavailable) throw error
-        result = { ...result, failure: result.failure ?? error }
+        failure ??= error
       }
     }
-    return result
+    return { more, newlyReady, failure }
   }
 
-  /** Waits while there are as many lanes as there may be. */
-  async #rerun(): Promise<Step> {
+  /** How many became ready; null if nothing is to be rerun. Waits while there are as many lanes as there may be. */
+  async #rerun(): Promise<number | null> {
     const { lanesUsed, tasks } = await this.#runner.open()
-    if (lanesUsed >= this.#runner.limits.lanes) return NOTHING
+    if (lanesUsed >= this.#runner.limits.lanes) return null
     const next = nextToRerun(tasks.values(), this.#lastRerun)
-    if (next === undefined) return NOTHING
+    if (next === undefined) return null
     this.#lastRerun = next.id
     return this.#runner.transact(async (tx) => {
       // A large call-back that failed may have dropped the memory from before.
@@ -90,66 +91,55 @@ export class MaintenanceSteps {
       if (task !== undefined) await advanceRerun(tx, task, 0)
       await moveBarriers(tx)
       await concludeTasks(tx)
-      return { more: true, newlyReady: tx.newlyReady.count }
+      return tx.newlyReady.count
     })
   }
 
-  async #forgetKeys(): Promise<Step> {
-    const due = await this.#disk.dueKeys(this.#runner.now, KEYS_PER_STEP)
-    if (due.length === 0) return NOTHING
+  async #forgetKeys(): Promise<boolean> {
+    const due = await this.#disk.dueKeys(this.#runner.now, PER_STEP)
+    if (due.length === 0) return false
     const seen = await this.#runner.transact((tx) => forgetKeys(tx, due))
-    return { more: seen < due.length || due.length === KEYS_PER_STEP, newlyReady: 0 }
+    return seen < due.length || due.length === PER_STEP
   }
 
-  async #forgetInstances({
-    forgetInstancesMillis,
-    forgetEndedNodesMillis,
-  }: MaintenanceRequest): Promise<Step> {
+  async #forgetInstances(): Promise<boolean> {
     const { now } = this.#runner
     const { leases, instances } = await this.#runner.open()
     const forgotten = await this.#disk.forgetInstances({
-      unseenSince: now - forgetInstancesMillis,
-      endedSince: now - forgetEndedNodesMillis,
+      unseenSince: now - FORGET_INSTANCES_MILLIS,
+      endedSince: now - FORGET_ENDED_NODES_MILLIS,
       holders: new Set(leases.holders.map(({ name }) => name)),
       most: MOST_INSTANCES,
-      limit: INSTANCES_PER_STEP,
+      limit: PER_STEP,
     })
     // Their next pull or call-back stores them again.
     if (forgotten > 0) instances.clear()
-    return { more: forgotten === INSTANCES_PER_STEP, newlyReady: 0 }
+    return forgotten === PER_STEP
   }
 
-  async #maintainOutbox({ retentionMillis }: MaintenanceRequest): Promise<Step> {
-    return { more: await this.#outbox.maintain(this.#runner.now - retentionMillis), newlyReady: 0 }
-  }
-
-  /** Hourly rows are kept for the retention time, so a purged task has no history left. */
-  async #forgetThroughput({ retentionMillis }: MaintenanceRequest): Promise<Step> {
-    return { more: await this.#throughput.maintain(this.#runner.now, retentionMillis), newlyReady: 0 }
-  }
-
-  async #forgetAudit({ auditMillis }: MaintenanceRequest): Promise<Step> {
+  async #forgetAudit(auditMillis: number): Promise<boolean> {
     const { now } = this.#runner
     const hour = Math.floor(now / HOUR_MILLIS)
-    if (hour === this.#auditHour) return NOTHING
+    if (hour === this.#auditHour) return false
     const forgotten = await this.#disk.forgetAudit({
       before: now - auditMillis,
       most: MOST_AUDIT_RECORDS,
-      limit: RECORDS_PER_STEP,
+      limit: PER_STEP,
     })
-    if (forgotten === RECORDS_PER_STEP) return { more: true, newlyReady: 0 }
-    this.#auditHour = hour
-    return NOTHING
+    const more = forgotten === PER_STEP
+    if (!more) this.#auditHour = hour
+    return more
   }
 
-  async #purge({ retentionMillis }: MaintenanceRequest): Promise<Step> {
+  async #purge(retentionMillis: number): Promise<boolean> {
     const next = await this.#disk.purgeable(this.#runner.now - retentionMillis)
-    if (next === null) return NOTHING
+    if (next === null) return false
     await this.#runner.transact(async (tx) => {
-      const task = await taskWithId(tx, next.id)
+      addTasks(tx, [next])
+      const task = tx.memory.tasks.get(next.id)
       if (task !== undefined) await purge(tx, task)
     })
-    return { more: true, newlyReady: 0 }
+    return true
   }
 }
 
@@ -165,8 +155,6 @@ function nextToRerun(tasks: Iterable<Task>, last: number): Task | undefined {
   return next ?? first
 }
 
-// Deletion runs in bounded steps. Rows are flushed before each step.
-const ROWS_PER_STEP = 500
 /** Each lease of a key is a row to read. A step processes keys up to this many leases. */
 const LEASES_PER_STEP = 1000
 
@@ -199,9 +187,8 @@ async function purge(tx: Transaction, task: Task): Promise<void> {
     task.purgedAt = tx.now
   }
   const lanes = await lanesFrom(tx, task, 0, 'rows')
-  let left = ROWS_PER_STEP
-  const countOf = ({ partitions, purged }: Lane) => totalOf(partitions) - purged
-  for (const { lane, rows } of await firstRows(tx, lanes, { state: null, countOf, most: left })) {
+  let left = PER_STEP
+  for (const { lane, rows } of await firstRows(tx, lanes, { state: null, most: left })) {
     if (left <= 0) return
     for (const partition of rows.slice(0, left)) removeRow(tx, lane, partition)
     tx.waiting.update(lane)

@@ -2,13 +2,7 @@ import type { Disk } from '../../disk.ts'
 import type { StoredPartition } from '../../partition.ts'
 import { type TaskFacts, totalOf } from '../../rules/task.ts'
 import { filterOf } from '../../views/partition-filter.ts'
-import {
-  PartitionWalk,
-  partitionDetails,
-  ROWS_AT_A_TIME,
-  ROWS_READ,
-  type RowsToRead,
-} from '../../views/partition-walk.ts'
+import { PartitionWalk, ROWS_AT_A_TIME, ROWS_READ, type RowsToRead } from '../../views/partition-walk.ts'
 import type {
   PartitionDetails,
   PartitionPage,
@@ -87,6 +81,7 @@ async function heldPage(
     })
     .toSorted(byPlace)
   const partitions: PartitionDetails[] = []
+  let next: PartitionPosition | null = null
   for (let from = 0; from < Math.min(chosen.length, ROWS_READ); from += ROWS_AT_A_TIME) {
     const some = chosen.slice(from, from + ROWS_AT_A_TIME)
     const rows = await disk.partitionsById(some.map(({ id }) => id))
@@ -94,23 +89,19 @@ async function heldPage(
     for (const { id, parentLane } of some) {
       const row = rowById.get(id)
       if (row === undefined || (reason !== null && row.failure !== reason)) continue
-      const details = partitionDetails(row, parentLane.level, NO_TABLES)
+      const details = { ...row, level: parentLane.level }
       const shown = viewState(facts, details)
       // The lease may have ended since memory was looked at.
       if (shown !== 'leased' || details.holder !== holder) continue
       if ((state !== null && state !== shown) || hasName?.(details) === false) continue
-      if (partitions.length === limit) return { facts, partitions, next: placeOf(partitions.at(-1)) }
+      if (partitions.length === limit) return { facts, partitions, next }
       partitions.push(details)
+      next = placeOf(details.level, details.index)
     }
   }
   const last = chosen.length > ROWS_READ ? chosen[ROWS_READ - 1] : undefined
-  const next = last === undefined ? null : placeOf({ level: last.parentLane.level, index: last.index })
+  next = last === undefined ? null : placeOf(last.parentLane.level, last.index)
   return { facts, partitions, next }
 }
 
-const NO_TABLES: ReadonlySet<string> = new Set()
-
-const placeOf = (
-  partition: Pick<PartitionDetails, 'level' | 'index'> | undefined,
-): PartitionPosition | null =>
-  partition === undefined ? null : { part: 'begun', level: partition.level, at: partition.index }
+const placeOf = (level: number, at: number): PartitionPosition => ({ part: 'begun', level, at })

@@ -3,11 +3,9 @@ import { judgeCancellation, judgeRevocation } from '../../rules/settlement.ts'
 import { exists } from '../../rules/task.ts'
 import type { NotRevoked, PartitionRef, PauseRequest, RevokeRequest, RevokeResult } from '../../store.ts'
 import { applyChange, leaseStateOf, namedOf, policyFor } from '../lease-changes.ts'
-import { loadLanes } from '../load-lanes.ts'
-import { addPartitions } from '../read-rows.ts'
+import { addPartitions, loadLanes, taskNamed } from '../read-rows.ts'
 import type { Partition } from '../state/memory-rows.ts'
 import { concludeTasks, moveBarriers } from '../task-updates.ts'
-import { taskNamed } from '../tasks.ts'
 import { isEndOfSlice, type Transaction } from '../transaction.ts'
 
 // What operators do with leases and with those who hold them.

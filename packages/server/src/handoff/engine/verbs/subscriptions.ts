@@ -213,7 +213,10 @@ function changedBy(result: SubscriptionResult): string | undefined {
 type ChangeRequest = Extract<SubscriptionRequest, { ask: 'create' | 'remove' | 'enable' | 'rotate' }>
 
 function change(tx: Transaction, request: ChangeRequest): SubscriptionResult {
-  if (request.ask === 'create') return create(tx, request)
+  if (request.ask === 'create') {
+    const isFull = [...tx.memory.subscriptions.values()].filter(isListed).length >= MAX_SUBSCRIPTIONS
+    return isFull ? { kind: 'too_many_subscriptions' } : put(tx, newSubscription(tx, request))
+  }
   const row = listed(tx.memory, request.id)
   if (row === undefined) return { kind: 'subscription_unknown' }
   if (request.ask !== 'enable' && row.name !== undefined && !request.mayBeOfFile)
@@ -232,23 +235,9 @@ function change(tx: Transaction, request: ChangeRequest): SubscriptionResult {
   }
 }
 
-function create(
-  tx: Transaction,
-  request: Extract<SubscriptionRequest, { ask: 'create' }>,
-): SubscriptionResult {
-  if ([...tx.memory.subscriptions.values()].filter(isListed).length >= MAX_SUBSCRIPTIONS)
-    return { kind: 'too_many_subscriptions' }
-  return put(tx, newSubscription(tx, request))
-}
-
-type NewSubscription = Pick<
-  Extract<SubscriptionRequest, { ask: 'create' }>,
-  'url' | 'types' | 'taskPrefix' | 'secret'
->
-
 function newSubscription(
   tx: Transaction,
-  { url, types, taskPrefix, secret }: NewSubscription,
+  { url, types, taskPrefix, secret }: Extract<ChangeRequest, { ask: 'create' }> | DefinedSubscription,
 ): StoredSubscription {
   return {
     id: `sub_${tx.secret()}`,

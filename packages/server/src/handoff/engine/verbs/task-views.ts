@@ -4,7 +4,7 @@ import type { StoredPartition } from '../../partition.ts'
 import { mainReason } from '../../rules/failures.ts'
 import { gapsBetween } from '../../rules/index-runs.ts'
 import { backoffMillis, leaseMillis, policyOf } from '../../rules/policy.ts'
-import { exists, type TaskFacts } from '../../rules/task.ts'
+import { exists } from '../../rules/task.ts'
 import type { StoredTask } from '../../stored.ts'
 import { TASKS_SEARCHED, tasksReadAtATime } from '../../views/partition-walk.ts'
 import type {
@@ -19,7 +19,7 @@ import type {
   ThroughputQuery,
 } from '../../views/queries.ts'
 import type { LeasedOrDelayed, Timing } from '../../views/time-left.ts'
-import { laneView, progressView } from '../../views/view-state.ts'
+import { progressView } from '../../views/view-state.ts'
 import { ALL_TASKS, beginOf } from '../throughput.ts'
 import { heldIn, type ViewSource } from './view-source.ts'
 
@@ -45,7 +45,7 @@ export async function readTask(source: ViewSource, taskId: string): Promise<Task
   return {
     ...row,
     now,
-    lanes: lanes.map((lane) => laneFacts(row.facts, lane, heldIn(memory, detail.task.id, lane.lane.level))),
+    lanes: lanes.map((lane) => laneFacts(lane, heldIn(memory, detail.task.id, lane.lane.level))),
     lanesOmitted: laneCount - lanes.length,
     computeTables,
     mismatches,
@@ -205,29 +205,24 @@ async function readTiming(
 function taskRow(summary: ChosenSummary, timingOf: TimingOf, { memory, now }: ViewSource): TaskRow {
   const { task, openLane, hasOtherTables } = summary
   const heldByTable = heldIn(memory, task.id)
-  const held = heldByTable === undefined ? {} : { heldByTable }
   return {
-    facts: { ...task, ...progressView({ facts: task, openLane, ...held }) },
+    facts: { ...task, ...progressView({ facts: task, openLane, heldByTable }) },
     openLane,
     pace: memory.tasks.get(task.id)?.pace?.seen(now) ?? null,
     reason: mainReason(task.failures ?? []),
     timing: timingOf(task),
-    ...held,
-    ...(hasOtherTables === undefined ? {} : { hasOtherTables }),
+    heldByTable,
+    hasOtherTables,
   }
 }
 
+/** With the counts of its row, which `laneView` converts. */
 function laneFacts(
-  facts: TaskFacts,
   { lane, ranges, lastIndex }: TaskDetail['lanes'][number],
   heldByTable: Amount | undefined,
 ): LaneFacts {
-  const held = heldByTable === undefined ? {} : { heldByTable }
-  const firstIndex = ranges[0]?.first ?? 0
   const { purged: _purged, purgedRecords: _purgedRecords, ...kept } = lane
-  const stored = { ...kept, firstIndex, lastIndex, gaps: gapsBetween(ranges), ...held }
-  const { partitions, records } = laneView(facts, stored)
-  return { ...stored, partitions, records }
+  return { ...kept, firstIndex: ranges[0]?.first ?? 0, lastIndex, gaps: gapsBetween(ranges), heldByTable }
 }
 
 const DAY = 86_400_000
