@@ -2,19 +2,23 @@ import type { Disk } from '../disk.ts'
 import type { Memory } from './state/memory.ts'
 import type { Partition } from './state/memory-rows.ts'
 
-const NONE: ReadonlyMap<number, string> = new Map()
+type Checkpoints = ReadonlyMap<number, string>
+
+const NONE: Checkpoints = new Map()
 
 /** The checkpoints of these partitions, by id. Reads the disk only if one of them has a flushed checkpoint. */
-export async function checkpointsOf(
+export const checkpointsOf = (
   memory: Memory,
   disk: Pick<Disk, 'checkpoints'>,
   partitions: readonly Pick<Partition, 'id' | 'checkpointAt'>[],
-): Promise<ReadonlyMap<number, string>> {
-  const having = partitions.filter(({ checkpointAt }) => checkpointAt !== null)
-  if (having.length === 0) return NONE
+): Checkpoints | Promise<Checkpoints> =>
+  partitions.every(({ checkpointAt }) => checkpointAt === null) ? NONE : read(memory, disk, partitions)
+
+async function read(...[memory, disk, partitions]: Parameters<typeof checkpointsOf>): Promise<Checkpoints> {
   const found = new Map<number, string>()
   const missing: number[] = []
-  for (const { id } of having) {
+  for (const { id, checkpointAt } of partitions) {
+    if (checkpointAt === null) continue
     const unflushed = memory.checkpoints.get(id)
     if (unflushed === undefined) missing.push(id)
     else found.set(id, unflushed.text)

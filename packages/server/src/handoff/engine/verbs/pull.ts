@@ -25,7 +25,8 @@ export async function pull(tx: Transaction, batched: readonly BatchedPull[]): Pr
   let demand = 0
   for (const { batch } of batched) demand += batch
   for (const asked of batched) {
-    results.push(await pullOne(tx, asked, demand))
+    const { key } = asked
+    results.push(await (key === null ? pullOne(tx, asked, demand) : pullUnderKey(tx, asked, key, demand)))
     demand -= asked.batch
     // A delivery may have finished a level. The next pull sees the level that this opens.
     if (tx.policy.delivery === 'at-most-once') await moveBarriers(tx)
@@ -33,20 +34,23 @@ export async function pull(tx: Transaction, batched: readonly BatchedPull[]): Pr
   return results
 }
 
-async function pullOne(tx: Transaction, asked: BatchedPull, demand: number): Promise<PullResult> {
-  const { key } = asked
-  const repeated = key === null ? undefined : await repeat(tx, key)
+/** A key that was used before gets the leases of its answer. */
+async function pullUnderKey(
+  tx: Transaction,
+  asked: BatchedPull,
+  key: string,
+  demand: number,
+): Promise<PullResult> {
+  const repeated = await repeat(tx, key)
   if (repeated !== undefined) return repeated
-  const because = whyNothing(tx, asked)
-  const partitions = because === undefined ? await take(tx, asked, demand) : []
-  if (key === null) return { partitions, repeated: false, because }
-  if (partitions.length > 0) {
-    remember(tx, key, partitions)
-    return { partitions, repeated: false }
+  const result = await pullOne(tx, asked, demand)
+  if (result.partitions.length > 0) {
+    remember(tx, key, result.partitions)
+    return result
   }
   // An empty answer stores no key, so the append would not detect a key that is already known.
   if (!tx.memory.keys.has(key)) await loadKeys(tx, [key])
-  return (await repeat(tx, key)) ?? { partitions, repeated: false, because }
+  return (await repeat(tx, key)) ?? result
 }
 
 function whyNothing({ memory, limits }: Transaction, { instance }: BatchedPull): EmptyBecause | undefined {
@@ -64,11 +68,13 @@ const instancePaused = (instanceId: string): EmptyBecause => ({
   detail: `an operator paused ${instanceId}; it gets partitions again when it is resumed`,
 })
 
-async function take(tx: Transaction, asked: BatchedPull, demand: number): Promise<PulledPartition[]> {
+async function pullOne(tx: Transaction, asked: BatchedPull, demand: number): Promise<PullResult> {
+  const because = whyNothing(tx, asked)
+  if (because !== undefined) return { partitions: [], repeated: false, because }
   const { instance, batch, records, tables, tasks } = asked
   if (tasks === null) tx.memory.order.tables.asked(tables, tx.now)
   const isChosen = tables !== null || tasks !== null
-  if (isChosen && !tx.memory.filterOrders.haveWork(asked)) return []
+  if (isChosen && !tx.memory.filterOrders.haveWork(asked)) return { partitions: [], repeated: false }
   const filterOrder = isChosen ? tx.filterOrderOf(asked) : null
   const taken: Partition[] = []
   let takenRecords = 0
@@ -90,7 +96,8 @@ async function take(tx: Transaction, asked: BatchedPull, demand: number): Promis
     totals.partitions += taken.length
     totals.records = addCapped(totals.records, takenRecords)
   }
-  return handedOut(taken, tx.now, await checkpointsOf(tx.memory, tx.disk, taken))
+  const checkpoints = await checkpointsOf(tx.memory, tx.disk, taken)
+  return { partitions: handedOut(taken, tx.now, checkpoints), repeated: false }
 }
 
 /** Returns the next partition for a pull without a filter, if it is in memory. */
