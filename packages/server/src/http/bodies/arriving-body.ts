@@ -46,10 +46,14 @@ export interface ArrivalRules {
 /** `cuts` are the positions at which a large array can be cut into pieces. */
 type Done = (error: Error | null, bytes?: Buffer, cuts?: readonly number[]) => void
 
+const NO_BYTES = Buffer.alloc(0)
 const closes = new SharedListeners('close')
 /** More is checked in slices. Until it is complete, a body costs only memory: thousands may never end. */
 const CHECKED_AT_ONCE_BYTES = 64 * 1024
 const STEP_BYTES = 8 * 1024
+const LEAST_BUFFER_BYTES = 1024
+/** A body is copied a few times while it grows, and little of its buffer stays unused. */
+const GROWTH = 1.5
 
 /**
  * Reads the body of a request, decompressed if necessary, and refuses it as soon as it exceeds a limit. So a
@@ -64,7 +68,8 @@ export class ArrivingBody {
   readonly #shape: JsonShape
   readonly #hold: BodyHold
   #source: Readable
-  readonly #received = new ReceivedPieces()
+  /** Begins with the body; what follows its bytes is not used yet. */
+  #received: Buffer = NO_BYTES
   #bytes = 0
   #checkedBytes = 0
   #sentBytes = 0
@@ -129,13 +134,30 @@ export class ArrivingBody {
       this.#fail(new RequestProblem('overloaded', TOO_MUCH_RECEIVED))
       return
     }
-    this.#received.add(chunk)
+    this.#keep(chunk)
     if (this.#bytes > CHECKED_AT_ONCE_BYTES && !this.#isChecking) this.#checkInSteps()
   }
 
+  /** Copies all chunks but the first: even one of a byte keeps a whole buffer in memory. */
+  #keep(chunk: Buffer): void {
+    const before = this.#bytes - chunk.length
+    if (before === 0) {
+      this.#received = chunk
+      return
+    }
+    if (this.#bytes > this.#received.length) {
+      const capacity = Math.max(LEAST_BUFFER_BYTES, Math.ceil(GROWTH * this.#bytes))
+      const larger = Buffer.allocUnsafeSlow(capacity)
+      this.#received.copy(larger, 0, 0, before)
+      this.#received = larger
+    }
+    chunk.copy(this.#received, before)
+  }
+
   #check(): void {
-    const bytes = this.#received.next(STEP_BYTES)
-    this.#checkedBytes += bytes.length
+    const end = Math.min(this.#bytes, this.#checkedBytes + STEP_BYTES)
+    const bytes = this.#received.subarray(this.#checkedBytes, end)
+    this.#checkedBytes = end
     const fault = this.#shape.take(bytes)
     if (fault !== undefined) this.#fail(this.#rules.shapeFault(fault, this.#shape.oversized))
   }
@@ -175,7 +197,7 @@ export class ArrivingBody {
     if (this.#isOver) return
     this.#isOver = true
     this.#hold.arrived()
-    this.#done(null, this.#received.take(), this.#shape.cuts)
+    this.#done(null, this.#received.subarray(0, this.#bytes), this.#shape.cuts)
   }
 
   readonly #onError = (error: Error): void => {
@@ -198,7 +220,7 @@ export class ArrivingBody {
   #fail(error: Error): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#received.drop()
+    this.#received = NO_BYTES
     this.#release()
     if (this.#source !== this.#payload) {
       this.#payload.unpipe()
@@ -208,84 +230,3 @@ export class ArrivingBody {
     this.#done(error)
   }
 }
-
-const LEAST_PIECE_BYTES = 1024
-const LARGEST_PIECE_BYTES = 64 * 1024
-/** A chunk of this size is kept as it is, if it is most of the buffer that it keeps in memory. */
-const LARGE_CHUNK_BYTES = 4096
-
-/** Small chunks are copied into larger pieces: even a chunk of one byte keeps a whole buffer in memory. */
-class ReceivedPieces {
-  #pieces: Buffer[] = []
-  #bytes = 0
-  /** How many bytes of the last piece are used. */
-  #used = 0
-  /** The place of what `next` returns: a piece, and a position in it. */
-  #piece = 0
-  #at = 0
-
-  add(chunk: Buffer): void {
-    this.#bytes += chunk.length
-    if (this.#pieces.length === 0 || isKept(chunk)) {
-      this.#push(chunk, chunk.length)
-      return
-    }
-    for (let at = 0; at < chunk.length; ) {
-      const last = this.#pieces.at(-1)
-      if (last === undefined || this.#used === last.length) {
-        // As large as all before it, so that little of it stays unused.
-        const bytes = Math.max(
-          LEAST_PIECE_BYTES,
-          chunk.length - at,
-          Math.min(LARGEST_PIECE_BYTES, this.#bytes),
-        )
-        this.#push(Buffer.allocUnsafeSlow(bytes), 0)
-        continue
-      }
-      const copied = chunk.copy(last, this.#used, at)
-      this.#used += copied
-      at += copied
-    }
-  }
-
-  /** The next bytes that were not returned before, at most `most`. Must not be called when there are none. */
-  next(most: number): Buffer {
-    let piece = this.#pieces[this.#piece]
-    while (piece !== undefined && this.#at === piece.length) {
-      this.#piece += 1
-      this.#at = 0
-      piece = this.#pieces[this.#piece]
-    }
-    if (piece === undefined) throw new Error('all bytes of the body were returned before')
-    const end = this.#piece === this.#pieces.length - 1 ? this.#used : piece.length
-    const bytes = piece.subarray(this.#at, Math.min(end, this.#at + most))
-    this.#at += bytes.length
-    return bytes
-  }
-
-  /** All bytes; nothing is kept. */
-  take(): Buffer {
-    const pieces = this.#pieces
-    const bytes = this.#bytes
-    this.drop()
-    const [first] = pieces
-    // `concat` fills missing bytes with zeros, and cuts off the unused end of the last piece.
-    return pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces, bytes)
-  }
-
-  drop(): void {
-    this.#pieces = []
-    this.#bytes = 0
-  }
-
-  #push(piece: Buffer, used: number): void {
-    const last = this.#pieces.at(-1)
-    if (last !== undefined && this.#used < last.length)
-      this.#pieces[this.#pieces.length - 1] = last.subarray(0, this.#used)
-    this.#pieces.push(piece)
-    this.#used = used
-  }
-}
-
-const isKept = ({ length, buffer }: Buffer): boolean =>
-  length >= LARGE_CHUNK_BYTES && 2 * length >= buffer.byteLength
