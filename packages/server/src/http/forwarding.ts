@@ -83,7 +83,7 @@ export class Forwarding {
         answerNotServed(reply, new NotServed(admitted))
         return
       }
-      limiter.exemptFromAddressLimit(socket)
+      limiter.connections.exemptFromAddressLimit(socket)
       noteForwardedClient(headers, admitted)
       reply.raw.setHeader(NODE_HEADER, cluster.nodeId)
       done()
@@ -109,7 +109,7 @@ export class Forwarding {
     const admitted = cluster.forwarder.admit({ method, target: url.slice(basePath.length), headers }, socket)
     if (typeof admitted === 'string') throw new NotServed(admitted)
     if (digestOf(body) !== admitted.digest) throw new NotServed('damaged')
-    limiter.exemptFromAddressLimit(socket)
+    limiter.connections.exemptFromAddressLimit(socket)
     noteForwardedClient(headers, admitted)
     const refusal = admission?.({ headers, rawHeaders: [], httpVersion: '1.1' })
     const named = refusal !== undefined || advertiseUrl === null ? [] : [LEADER_HEADER, advertiseUrl]

@@ -256,7 +256,7 @@ export async function buildHttp({
   fastPath.interceptConnections(app.server)
   if (tls !== null) refusePlainHttp(app)
   // Runs first, for connections of the fast path and of Node's server alike.
-  limiter.interceptConnections(app.server)
+  limiter.connections.interceptConnections(app.server)
   app.addHook('onClose', async () => limiter.stop())
   answerExpectHeader(app, Math.max(context.callBackLimitBytes, DEFAULT_BODY_LIMIT_BYTES))
   admission.tokens?.onReload(() => fastPath.forgetHeads())

@@ -287,7 +287,7 @@ export class FastConnection {
     this.#isAnswering = isBulk
     if (isBulk && this.#rules.slicer.waitingBeside(this.#socket) >= MOST_BULK_WAITING) {
       this.#socket.off('data', this.#onData)
-      this.#rules.limiter.refuse(this.#socket, 'overload', TOO_MUCH_BULK)
+      this.#rules.limiter.connections.refuse(this.#socket, 'overload', TOO_MUCH_BULK)
       return
     }
     this.#socket.pause()
