@@ -30,19 +30,17 @@ import { auditRoutes, requesters } from './routes/audit-routes.ts'
 import { callBackRoute } from './routes/call-back-route.ts'
 import { controlRoutes } from './routes/control-routes.ts'
 import { eventsRoute, OpenStreams } from './routes/events-route.ts'
-import { gridRoute } from './routes/grid-route.ts'
 import { instanceRoutes } from './routes/instance-routes.ts'
 import { manifestRoute } from './routes/manifest-route.ts'
-import { healthRoutes, metricsRoute, scaleRoute, totalsRoute } from './routes/monitoring-routes.ts'
+import { monitoringRoutes } from './routes/monitoring-routes.ts'
 import { answerUnknownRoutes } from './routes/not-found.ts'
-import { apiReferenceRoute, pageRoutes, readPageFiles } from './routes/page-routes.ts'
+import { pageRoutes, readPageFiles } from './routes/page-routes.ts'
 import { releaseRoutes } from './routes/release-routes.ts'
 import { settingsRoutes } from './routes/settings-routes.ts'
 import { subscriptionRoutes } from './routes/subscription-routes.ts'
 import { tableRoutes } from './routes/table-routes.ts'
 import { taskRoutes } from './routes/task-routes.ts'
 import { throughputRoutes } from './routes/throughput-routes.ts'
-import { whoamiRoute } from './routes/whoami-route.ts'
 import { pullRoute, renewRoute, settleRoute } from './routes/worker-routes.ts'
 import { refusePlainHttp, serverOptions, serveTls, type TlsFiles } from './tls.ts'
 
@@ -211,7 +209,6 @@ export async function buildHttp({
   forwarding?.forwardRequests(app)
   answerUnknownRoutes(app, admission, requests, basePath)
   await describeRoutes(app, { basePath, tableField: context.tableField })
-  const pageFiles = readPageFiles()
   const streams = new OpenStreams()
   // Their clients connect again, and get the events of the new leader.
   handOff.onLeadershipLost = () => streams.end()
@@ -227,24 +224,18 @@ export async function buildHttp({
         tableRoutes(uncached, context)
         releaseRoutes(uncached, context)
         taskRoutes(uncached, context)
-        totalsRoute(uncached, context)
-        scaleRoute(uncached, context)
         throughputRoutes(uncached, context)
-        gridRoute(uncached, context)
         manifestRoute(uncached, context, readInTurn)
         controlRoutes(uncached, context)
         settingsRoutes(uncached, context)
         subscriptionRoutes(uncached, context)
-        healthRoutes(uncached, context)
-        metricsRoute(uncached, context, requests, limiter)
+        monitoringRoutes(uncached, context, requests, limiter)
         auditRoutes(uncached, context, audit)
-        whoamiRoute(uncached, context)
         if (cluster !== null) peerRoute(uncached, cluster)
       })
       openapiRoute(routes)
       eventsRoute(routes, context, streams, limiter)
-      pageRoutes(routes, pageFiles)
-      apiReferenceRoute(routes, pageFiles)
+      pageRoutes(routes, readPageFiles())
     },
     { prefix: basePath },
   )

@@ -1,9 +1,10 @@
-import { MAX_SCALE_TARGET_SECONDS, scaleSchema, totalsSchema } from '@baton/protocol'
+import { MAX_SCALE_TARGET_SECONDS, scaleSchema, totalsSchema, whoamiSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import { Histogram } from '../../handoff/counts/counts.ts'
 import { scaleOf } from '../../handoff/counts/scale.ts'
 import { requireTaskLimit } from '../admission/token-limits.ts'
+import { roles } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { answers, chosenParameters } from '../api-document/route-schemas.ts'
 import type { ClientLimiter } from '../limits/limiter.ts'
@@ -14,93 +15,14 @@ import { chosenNames, integer, type Parameter } from '../requests/parameters.ts'
 import type { RouteContext } from '../route-context.ts'
 import { operation } from './operation.ts'
 
-/** From the cached readings of the metrics, so frequent requests do not load the store. */
-export function totalsRoute(app: FastifyInstance, context: RouteContext): void {
-  operation(app, context, 'GET', '/totals', {
-    id: 'viewTotals',
-    summary: 'All unfinished tasks together: their number, and their partitions and records by state',
-    tag: 'tasks',
-    access: 'overview',
-    answers: [totalsSchema, 'The sums'],
-    answer: async () => {
-      const { tasks, tasksWithParked, partitions, records, isComplete } =
-        await context.handOff.storeReadings.backlog()
-      return {
-        tasks: { ...tasks, withParked: tasksWithParked },
-        partitions,
-        records,
-        complete: isComplete,
-      }
-    },
-  })
-}
-
 const statusOf = <Word extends string>(status: Word) =>
   Type.Object({ status: Type.Unsafe<Word>({ type: 'string', enum: [status] }) })
-
-/** Probes need no token, because they reveal no more than a closed port would. */
-export function healthRoutes(app: FastifyInstance, context: RouteContext): void {
-  const { handOff } = context
-  operation(app, context, 'GET', '/livez', {
-    id: 'livez',
-    summary: 'Whether the process is alive',
-    tag: 'health',
-    access: 'probe',
-    answers: [statusOf('alive'), 'It is'],
-    answer: () => ({ status: 'alive' as const }),
-  })
-
-  operation(app, context, 'GET', '/readyz', {
-    id: 'readyz',
-    summary: 'Whether the node can hand off: it is not shutting down and its store can commit',
-    tag: 'health',
-    access: 'probe',
-    answers: [statusOf('ready'), 'It can'],
-    answer: async () => {
-      if (handOff.isDraining)
-        throw new RequestProblem('shutting_down', 'this node is shutting down and hands out nothing more')
-      await handOff.probe()
-      return { status: 'ready' as const }
-    },
-  })
-}
 
 /** A table or a task, repeated for several. */
 const chosen = (kind: 'table' | 'task'): Parameter<readonly string[] | null> => ({
   schema: chosenParameters('Only the backlog of')[kind],
   read: (given = []) => chosenNames(kind, [given].flat()),
 })
-
-/** The backlog and the number of workers it needs, for autoscalers and operators. */
-export function scaleRoute(app: FastifyInstance, context: RouteContext): void {
-  const { handOff, scaleTargetSeconds } = context
-  operation(app, context, 'GET', '/scale', {
-    id: 'viewScale',
-    summary: 'The backlog, the workers, and the number of workers that would finish it within a target time',
-    tag: 'tasks',
-    access: 'view',
-    query: {
-      table: chosen('table'),
-      task: chosen('task'),
-      target: integer({
-        minimum: 1,
-        maximum: MAX_SCALE_TARGET_SECONDS,
-        default: scaleTargetSeconds,
-        description:
-          'Number of seconds within which the backlog should be finished; by default the setting of the service',
-        examples: [600],
-      }),
-    },
-    answers: [scaleSchema, 'The backlog and the number of workers that it needs'],
-    answer: async ({ query: { table, task, target }, token }) => {
-      const choice = { tables: table, tasks: task, prefixes: token?.tasks ?? null }
-      for (const taskId of choice.tasks ?? []) requireTaskLimit(token, taskId)
-      const isPart = Object.values(choice).some((names) => names !== null)
-      const { backlog, fleet } = await handOff.storeReadings.workload(isPart ? choice : null)
-      return scaleOf(backlog, fleet, target, isPart)
-    },
-  })
-}
 
 const SAMPLE_MILLIS = 100
 /** Timers have a resolution of one millisecond, and a store on the event loop blocks it for a few. */
@@ -135,13 +57,98 @@ const metricsText = Type.String({
   examples: ['# TYPE baton_partitions gauge\nbaton_partitions{state="ready"} 11\n'],
 })
 
-/** Metrics for Prometheus. Also answered while the store is unavailable, when they are needed most. */
-export function metricsRoute(
+export function monitoringRoutes(
   app: FastifyInstance,
-  { handOff, webhooks, scaleTargetSeconds }: RouteContext,
+  context: RouteContext,
   requests: RequestCounts,
   limiter: ClientLimiter,
 ): void {
+  const { handOff, webhooks, scaleTargetSeconds } = context
+  // Probes need no token, because they reveal no more than a closed port would.
+  operation(app, context, 'GET', '/livez', {
+    id: 'livez',
+    summary: 'Whether the process is alive',
+    tag: 'health',
+    access: 'probe',
+    answers: [statusOf('alive'), 'It is'],
+    answer: () => ({ status: 'alive' as const }),
+  })
+
+  operation(app, context, 'GET', '/readyz', {
+    id: 'readyz',
+    summary: 'Whether the node can hand off: it is not shutting down and its store can commit',
+    tag: 'health',
+    access: 'probe',
+    answers: [statusOf('ready'), 'It can'],
+    answer: async () => {
+      if (handOff.isDraining)
+        throw new RequestProblem('shutting_down', 'this node is shutting down and hands out nothing more')
+      await handOff.probe()
+      return { status: 'ready' as const }
+    },
+  })
+
+  // From the cached readings of the metrics, so frequent requests do not load the store.
+  operation(app, context, 'GET', '/totals', {
+    id: 'viewTotals',
+    summary: 'All unfinished tasks together: their number, and their partitions and records by state',
+    tag: 'tasks',
+    access: 'overview',
+    answers: [totalsSchema, 'The sums'],
+    answer: async () => {
+      const { tasks, tasksWithParked, partitions, records, isComplete } =
+        await handOff.storeReadings.backlog()
+      return {
+        tasks: { ...tasks, withParked: tasksWithParked },
+        partitions,
+        records,
+        complete: isComplete,
+      }
+    },
+  })
+
+  // For autoscalers and operators.
+  operation(app, context, 'GET', '/scale', {
+    id: 'viewScale',
+    summary: 'The backlog, the workers, and the number of workers that would finish it within a target time',
+    tag: 'tasks',
+    access: 'view',
+    query: {
+      table: chosen('table'),
+      task: chosen('task'),
+      target: integer({
+        minimum: 1,
+        maximum: MAX_SCALE_TARGET_SECONDS,
+        default: scaleTargetSeconds,
+        description:
+          'Number of seconds within which the backlog should be finished; by default the setting of the service',
+        examples: [600],
+      }),
+    },
+    answers: [scaleSchema, 'The backlog and the number of workers that it needs'],
+    answer: async ({ query: { table, task, target }, token }) => {
+      const choice = { tables: table, tasks: task, prefixes: token?.tasks ?? null }
+      for (const taskId of choice.tasks ?? []) requireTaskLimit(token, taskId)
+      const isPart = Object.values(choice).some((names) => names !== null)
+      const { backlog, fleet } = await handOff.storeReadings.workload(isPart ? choice : null)
+      return scaleOf(backlog, fleet, target, isPart)
+    },
+  })
+
+  operation(app, context, 'GET', '/whoami', {
+    id: 'whoami',
+    summary: 'The name and the roles of the sender',
+    tag: 'health',
+    access: 'anyone',
+    answers: [whoamiSchema, 'The sender'],
+    answer: ({ token }) => ({
+      name: token?.name ?? null,
+      roles: roles.filter((role) => token === null || token.roles.has(role)),
+      tasks: token?.tasks == null ? null : [...token.tasks],
+    }),
+  })
+
+  // Also answered while the store is unavailable, when metrics are needed most.
   const health = new ProcessHealth((lateMillis) => limiter.overload.note(lateMillis))
   app.addHook('onClose', async () => health.stop())
   app.route({
