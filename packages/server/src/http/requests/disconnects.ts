@@ -63,37 +63,19 @@ export function whileWatched<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
   orWhen: (end: () => void) => () => void,
 ): Promise<Result> {
-  const watch = new ClientWatch(socket)
-  const stop = orWhen(watch.end)
-  return work(watch.signal).finally(() => {
-    watch.stop()
+  const controller = new AbortController()
+  const end = () => controller.abort()
+  ends.add(socket, end)
+  closes.add(socket, end)
+  const stopWatchingCrowd = whenCrowded(socket, end)
+  const stop = orWhen(end)
+  if (socket.destroyed || socket.readableEnded) end()
+  return work(controller.signal).finally(() => {
+    ends.remove(socket, end)
+    closes.remove(socket, end)
+    stopWatchingCrowd()
     stop()
   })
-}
-
-class ClientWatch {
-  readonly #socket: Socket
-  readonly #controller = new AbortController()
-  readonly end = () => this.#controller.abort()
-  readonly #stopWatchingCrowd: () => void
-
-  constructor(socket: Socket) {
-    this.#socket = socket
-    ends.add(socket, this.end)
-    closes.add(socket, this.end)
-    this.#stopWatchingCrowd = whenCrowded(socket, this.end)
-    if (socket.destroyed || socket.readableEnded) this.#controller.abort()
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal
-  }
-
-  stop(): void {
-    ends.remove(this.#socket, this.end)
-    closes.remove(this.#socket, this.end)
-    this.#stopWatchingCrowd()
-  }
 }
 
 /**
