@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import {
@@ -13,7 +13,7 @@ import type { Proxies } from './admission/proxies.ts'
 import { userOf } from './admission/proxy-users.ts'
 import type { AnswerHeaders } from './answers/headers.ts'
 import type { Problem } from './answers/problems.ts'
-import type { ArrivedBody } from './bodies/json-body.ts'
+import { type ArrivedBody, bodyOf } from './bodies/json-body.ts'
 import type { FastRequest } from './fast-path/heads.ts'
 import { admittedRequestOf, answerNotServed, NotServed, noteForwardedClient } from './forwarded-client.ts'
 import type { ClientLimiter } from './limits/limiter.ts'
@@ -22,7 +22,7 @@ import { whenHalfClosed } from './requests/disconnects.ts'
 import { addRouteHook } from './route-hooks.ts'
 
 /** Names the node that clients may use directly, in forwarded answers. */
-export const LEADER_HEADER = 'baton-leader'
+const LEADER_HEADER = 'baton-leader'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -34,18 +34,16 @@ declare module 'fastify' {
 /** Probes, metrics, and the files of the page are of the node itself. */
 const ownAccess: ReadonlySet<Access | undefined> = new Set(['probe', 'open', 'metrics', undefined])
 
-export interface ForwardingParts {
+interface ForwardingParts {
   readonly cluster: Cluster
   readonly basePath: string
   readonly proxies: Proxies
   readonly limiter: ClientLimiter
   readonly requests: RequestCounts
-  readonly isSecure: boolean
   readonly instanceId: string
   /** Where clients reach this node; null if they should not use it directly. */
   readonly advertiseUrl: string | null
   readonly handOff: { readonly isDraining: boolean }
-  parse(request: FastifyRequest, body: ArrivedBody): unknown
 }
 
 /** A body as it arrived, of a request that this node does not serve, or not yet. */
@@ -57,15 +55,14 @@ class KeptBody {
   }
 }
 
-/** The bodies of forwarded requests that are what the follower has sent. */
-const intact = new WeakSet<IncomingMessage>()
-
 /** Hooks of the routes on a node with others: forward requests while another node leads, serve forwarded ones. */
 export class Forwarding {
+  readonly cluster: Cluster
   readonly #parts: ForwardingParts
 
   constructor(parts: ForwardingParts) {
     this.#parts = parts
+    this.cluster = parts.cluster
   }
 
   /** The address, host and scheme that a forwarded request had at the follower. Must run before admission. */
@@ -88,15 +85,6 @@ export class Forwarding {
       reply.raw.setHeader(NODE_HEADER, cluster.nodeId)
       done()
     })
-  }
-
-  get leads(): boolean {
-    return this.#parts.cluster.leads
-  }
-
-  /** See `Leadership`. */
-  countRequest(): () => void {
-    return this.#parts.cluster.countRequest()
   }
 
   /** Checks a forwarded request on the fast path. Returns headers of its answer, and why it is refused. */
@@ -128,10 +116,8 @@ export class Forwarding {
   /** Keeps the bytes of a body that this node must not parse, because it forwards or refuses the request. */
   readonly keepUnlessServed = ({ raw }: FastifyRequest, body: ArrivedBody): KeptBody | undefined => {
     const forwarded = admittedRequestOf(raw.headers)
-    if (forwarded === undefined) return this.#parts.cluster.leads ? undefined : new KeptBody(body)
-    if (digestOf(body.bytes) !== forwarded.digest) return new KeptBody(body)
-    intact.add(raw)
-    return undefined
+    const isServed = forwarded === undefined ? this.cluster.leads : digestOf(body.bytes) === forwarded.digest
+    return isServed ? undefined : new KeptBody(body)
   }
 
   readonly #serveOrForward = (
@@ -143,7 +129,8 @@ export class Forwarding {
     const { raw } = request
     const forwarded = admittedRequestOf(raw.headers)
     if (forwarded !== undefined) {
-      const isIntact = intact.has(raw) || (request.body === undefined && forwarded.digest === EMPTY_DIGEST)
+      const { body } = request
+      const isIntact = body === undefined ? forwarded.digest === EMPTY_DIGEST : !(body instanceof KeptBody)
       if (!isIntact || !cluster.leads) {
         answerNotServed(reply, new NotServed(isIntact ? 'not_leading' : 'damaged'))
         return
@@ -152,7 +139,7 @@ export class Forwarding {
     }
     const serveHere = () => {
       reply.raw.once('close', cluster.countRequest())
-      if (request.body instanceof KeptBody) request.body = this.#parts.parse(request, request.body.arrived)
+      if (request.body instanceof KeptBody) request.body = bodyOf(request, request.body.arrived)
       done()
     }
     if (cluster.leads) serveHere()
@@ -165,7 +152,7 @@ export class Forwarding {
   }
 
   async #forward(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
-    const { cluster, basePath, proxies, instanceId, isSecure } = this.#parts
+    const { cluster, basePath, proxies, instanceId } = this.#parts
     const { raw } = request
     const { headers, socket, method = 'GET', url = '/' } = raw
     const hangUp = new AbortController()
@@ -184,7 +171,7 @@ export class Forwarding {
       client: {
         address: proxies.addressOf(socket, headers),
         host: proxies.hostOf(socket, headers) ?? null,
-        scheme: proxies.schemeOf(socket, headers) ?? (isSecure ? 'https' : 'http'),
+        scheme: proxies.schemeOf(socket, headers),
         user: userOf(headers) ?? null,
         instanceId,
       },

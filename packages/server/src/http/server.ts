@@ -10,7 +10,7 @@ import { answerClientError, isTooLate } from './answers/client-errors.ts'
 import { keepOutOfCaches, secureAnswers, securityHeaders } from './answers/headers.ts'
 import { errorAnswers, problemMapper } from './answers/problems.ts'
 import { describeRoutes, descriptiveSchemas, openapiRoute } from './api-document/api-document.ts'
-import { acceptJsonBodies, answerExpectHeader, bodyOf } from './bodies/json-body.ts'
+import { acceptJsonBodies, answerExpectHeader } from './bodies/json-body.ts'
 import type { ShapeLimits } from './bodies/json-shape.ts'
 import { FastPath } from './fast-path/fast-path.ts'
 import { Forwarding, peerRoute } from './forwarding.ts'
@@ -107,7 +107,7 @@ export async function buildHttp({
     requestMillis: limits.requestMillis,
     ...timeouts,
   }
-  const proxies = new Proxies(trustedProxies)
+  const proxies = new Proxies(trustedProxies, tls !== null)
   const requesterOf = requesters(given.tokens, proxies)
   const context = { ...given, isSecure: tls !== null, cluster, requesterOf }
   const { handOff, tokens, log } = context
@@ -123,9 +123,8 @@ export async function buildHttp({
     requestLog &&
     answerLog(requestLog, ({ socket, headers }) => ({
       address: proxies.addressOf(socket, headers),
-      scheme: proxies.schemeOf(socket, headers) ?? (context.isSecure ? 'https' : 'http'),
+      scheme: proxies.schemeOf(socket, headers),
     }))
-  const { isSecure } = context
   const forwarding =
     cluster === null
       ? null
@@ -137,9 +136,7 @@ export async function buildHttp({
           proxies,
           limiter,
           requests,
-          isSecure,
           handOff,
-          parse: bodyOf,
         })
   const slicer = new TimeSlicer()
   const fastPath = new FastPath(admissionParts, {
@@ -190,12 +187,10 @@ export async function buildHttp({
   secureAnswers(app, context.isSecure)
   if (logAnswer !== null) logRequests(app, logAnswer)
   acceptJsonBodies(app, {
-    hold: limiter.received.hold,
+    limiter,
     slicer,
     callBackShape: callBackShape(limits),
     keepUnlessServed: forwarding?.keepUnlessServed ?? (() => undefined),
-    shapeMet: (fault, isCallBack) =>
-      reached.note(isCallBack && fault === 'elements' ? 'call-back-partitions' : 'body-shape'),
   })
   admitRequests(app, admission)
   shedRequests(app, limiter)

@@ -180,25 +180,6 @@ export function errorAnswers(
   }
 }
 
-/** Only the limit of call-backs can be configured, so only that message names the setting. */
-export function tooLarge(limitBytes: number, isCallBack: boolean): string {
-  const limit = `${Number((limitBytes / 2 ** 20).toFixed(3))} MiB`
-  return isCallBack
-    ? `the body is larger than ${limit}, the limit of a call-back; send several arrays, or raise the limit with --body-limit-mb`
-    : `the body is larger than ${limit}, the limit of this route`
-}
-
-const inThousands = (count: number) => count.toLocaleString('en-US')
-
-export function tooManyElements(limit: number, isCallBack: boolean): string {
-  return isCallBack
-    ? `the array has more than ${inThousands(limit)} descriptors, the limit of a call-back; send several arrays, or raise the limit with --max-call-back-partitions`
-    : `the array has more than ${inThousands(limit)} elements; send several arrays`
-}
-
-export const tooManyValues = (limit: number): string =>
-  `the body has more than ${inThousands(limit)} values; send several arrays`
-
 function codeOf(error: unknown): string {
   return String((error as { code?: unknown } | null)?.code)
 }

@@ -1,17 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { RequestProblem } from '../answers/problems.ts'
-import type { BodyHold, HoldBody } from '../limits/received-bytes.ts'
+import { soleViolation } from '@baton/protocol'
+import { brokenContract, RequestProblem } from '../answers/problems.ts'
+import type { ClientLimiter } from '../limits/limiter.ts'
+import type { BodyHold } from '../limits/received-bytes.ts'
 import { SharedListeners } from '../requests/disconnects.ts'
 import type { TimeSlicer } from '../requests/time-slicer.ts'
-import { JsonShape, type ShapeFault, type ShapeLimits } from './json-shape.ts'
+import { JsonShape, MAX_DEPTH, type ShapeFault, type ShapeLimits } from './json-shape.ts'
 
 const holds = new WeakMap<IncomingMessage, BodyHold>()
-
-function rememberHold(request: IncomingMessage, hold: BodyHold): void {
-  holds.set(request, hold)
-}
 
 /** Keeps the bytes of a request counted until `work` is done, even if its connection closes. */
 export async function whileHeld<Result>(
@@ -34,13 +32,12 @@ const TOO_MUCH_RECEIVED =
 export interface ArrivalRules {
   readonly limitBytes: number
   readonly shape: ShapeLimits
-  /** True for all routes except call-backs. Urgent bodies may use reserved memory. */
-  readonly isUrgent: boolean
-  readonly hold: HoldBody
+  /** Other bodies are urgent, and may use reserved memory. */
+  readonly isCallBack: boolean
+  readonly isCompressed: boolean
+  readonly limiter: Pick<ClientLimiter, 'received' | 'reached'>
   /** Checks the shape of large bodies. */
   readonly slicer: TimeSlicer
-  tooLarge(): string
-  shapeFault(fault: ShapeFault, oversized: number | undefined): RequestProblem
 }
 
 /** `cuts` are the positions at which a large array can be cut into pieces. */
@@ -92,18 +89,19 @@ export class ArrivingBody {
     this.#rules = rules
     this.#done = done
     this.#shape = new JsonShape(rules.shape)
-    this.#hold = rules.hold(rules.isUrgent, request.socket.remoteAddress, () =>
+    this.#hold = rules.limiter.received.hold(!rules.isCallBack, request.socket.remoteAddress, () =>
       this.#fail(new RequestProblem('overloaded', TOO_MUCH_RECEIVED)),
     )
   }
 
-  read(isCompressed: boolean): void {
-    rememberHold(this.#request, this.#hold)
+  read(): void {
+    const { isCompressed } = this.#rules
+    holds.set(this.#request, this.#hold)
     // Whichever closes first: some responses are never sent, and a connection outlives many.
     this.#response?.once('close', this.#release)
     closes.add(this.#request.socket, this.#release)
     if (this.#announcedBytes > this.#rules.limitBytes) {
-      this.#fail(new RequestProblem('body_too_large', this.#rules.tooLarge()))
+      this.#failAsTooLarge()
       return
     }
     if (isCompressed) this.#source = this.#expanded()
@@ -127,7 +125,7 @@ export class ArrivingBody {
     if (this.#isOver) return
     this.#bytes += chunk.length
     if (Math.max(this.#bytes, this.#sentBytes) > this.#rules.limitBytes) {
-      this.#fail(new RequestProblem('body_too_large', this.#rules.tooLarge()))
+      this.#failAsTooLarge()
       return
     }
     if (!this.#hold.add(chunk.length)) {
@@ -159,7 +157,10 @@ export class ArrivingBody {
     const bytes = this.#received.subarray(this.#checkedBytes, end)
     this.#checkedBytes = end
     const fault = this.#shape.take(bytes)
-    if (fault !== undefined) this.#fail(this.#rules.shapeFault(fault, this.#shape.oversized))
+    if (fault === undefined) return
+    const { limiter, isCallBack } = this.#rules
+    limiter.reached.note(isCallBack && fault === 'elements' ? 'call-back-partitions' : 'body-shape')
+    this.#fail(shapeProblem(fault, this.#shape.oversized, this.#rules))
   }
 
   /** Nothing more is read until everything that has arrived is checked. */
@@ -216,6 +217,10 @@ export class ArrivingBody {
     this.#hold.release()
   }
 
+  #failAsTooLarge(): void {
+    this.#fail(new RequestProblem('body_too_large', tooLarge(this.#rules)))
+  }
+
   /** Reads and discards the rest of the body, so that the client gets to read the response. */
   #fail(error: Error): void {
     if (this.#isOver) return
@@ -228,5 +233,48 @@ export class ArrivingBody {
     }
     this.#payload.resume()
     this.#done(error)
+  }
+}
+
+/** Only the limit of call-backs can be configured, so only that message names the setting. */
+function tooLarge({ limitBytes, isCallBack }: ArrivalRules): string {
+  const limit = `${Number((limitBytes / 2 ** 20).toFixed(3))} MiB`
+  return isCallBack
+    ? `the body is larger than ${limit}, the limit of a call-back; send several arrays, or raise the limit with --body-limit-mb`
+    : `the body is larger than ${limit}, the limit of this route`
+}
+
+const inThousands = (count: number) => count.toLocaleString('en-US')
+
+function tooManyElements(limit: number, isCallBack: boolean): string {
+  return isCallBack
+    ? `the array has more than ${inThousands(limit)} descriptors, the limit of a call-back; send several arrays, or raise the limit with --max-call-back-partitions`
+    : `the array has more than ${inThousands(limit)} elements; send several arrays`
+}
+
+const tooManyValues = (limit: number): string =>
+  `the body has more than ${inThousands(limit)} values; send several arrays`
+
+/** The same body in several smaller ones would be accepted, unless it is too deep or one element too large. */
+function shapeProblem(
+  fault: ShapeFault,
+  oversized: number | undefined,
+  { shape: { elements, values, elementBytes }, isCallBack }: ArrivalRules,
+): RequestProblem {
+  switch (fault) {
+    case 'elements':
+      return new RequestProblem('body_too_large', tooManyElements(elements, isCallBack))
+    case 'values':
+      return new RequestProblem('body_too_large', tooManyValues(values))
+    case 'depth':
+      return brokenContract(
+        'the body was rejected before parsing',
+        soleViolation('', `the body is nested more than ${MAX_DEPTH} levels deep`),
+      )
+    case 'element-size':
+      return brokenContract(
+        'the body was rejected before parsing',
+        soleViolation(`/${oversized}`, `an element can have at most ${elementBytes / 1024} KiB`),
+      )
   }
 }

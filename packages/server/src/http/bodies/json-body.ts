@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
-import { soleViolation } from '@baton/protocol'
 import type {
   FastifyContextConfig,
   FastifyInstance,
@@ -8,20 +7,12 @@ import type {
   FastifyRequest,
   RouteOptions,
 } from 'fastify'
-import {
-  brokenContract,
-  RequestProblem,
-  TYPE_NOT_JSON,
-  tooLarge,
-  tooManyElements,
-  tooManyValues,
-} from '../answers/problems.ts'
-import type { HoldBody } from '../limits/received-bytes.ts'
+import { RequestProblem, TYPE_NOT_JSON } from '../answers/problems.ts'
 import type { TimeSlicer } from '../requests/time-slicer.ts'
 import { type ArrivalRules, ArrivingBody } from './arriving-body.ts'
 import { JsonArrayText } from './json-array.ts'
 import { NotJson, parseJsonBytes } from './json-bytes.ts'
-import { MAX_DEPTH, type ShapeFault, type ShapeLimits } from './json-shape.ts'
+import type { ShapeLimits } from './json-shape.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -40,12 +31,11 @@ export interface ArrivedBody {
 
 /** How bodies are received. Their limits depend on the route. */
 interface BodyRules {
-  readonly hold: HoldBody
+  readonly limiter: ArrivalRules['limiter']
   readonly slicer: TimeSlicer
   readonly callBackShape: ShapeLimits
   /** Returns what the route gets instead of the parsed body, for a request that another node may serve. */
   keepUnlessServed(request: FastifyRequest, body: ArrivedBody): unknown
-  shapeMet(fault: ShapeFault, isCallBack: boolean): void
 }
 
 /** All bodies but call-backs. 10,000 settlements with all fields have 80,000 values. */
@@ -71,9 +61,17 @@ export function acceptJsonBodies(app: FastifyInstance, rules: BodyRules): void {
       if (error === null) readJson(request, { bytes, cuts }, rules, done)
       else done(error)
     }
-    const arrival = arrivalRules(request, rules)
-    const { raw } = request
-    new ArrivingBody(raw, responses.get(raw), payload, arrival, arrived).read(isCompressed(request))
+    const { raw, routeOptions } = request
+    const isFromProducer = isCallBack(routeOptions.config)
+    const arrival = {
+      limitBytes: routeOptions.bodyLimit,
+      shape: isFromProducer ? rules.callBackShape : OTHER_SHAPE,
+      isCallBack: isFromProducer,
+      isCompressed: raw.headers['content-encoding']?.toLowerCase() === 'gzip',
+      limiter: rules.limiter,
+      slicer: rules.slicer,
+    }
+    new ArrivingBody(raw, responses.get(raw), payload, arrival, arrived).read()
   })
   app.addContentTypeParser('*', refuseOtherTypes)
   app.addHook('onRoute', (route: RouteOptions) => {
@@ -88,49 +86,6 @@ export function acceptJsonBodies(app: FastifyInstance, rules: BodyRules): void {
 
 /** Only call-backs can be large. A large one is passed to its route as a `JsonArrayText`. */
 const isCallBack = ({ access }: FastifyContextConfig) => access === 'call-back'
-
-function arrivalRules({ routeOptions }: FastifyRequest, rules: BodyRules): ArrivalRules {
-  const { bodyLimit, config } = routeOptions
-  const isFromProducer = isCallBack(config)
-  const shape = isFromProducer ? rules.callBackShape : OTHER_SHAPE
-  return {
-    limitBytes: bodyLimit,
-    shape,
-    isUrgent: !isFromProducer,
-    hold: rules.hold,
-    slicer: rules.slicer,
-    tooLarge: () => tooLarge(bodyLimit, isFromProducer),
-    shapeFault: (fault, oversized) => {
-      rules.shapeMet(fault, isFromProducer)
-      return shapeProblem(fault, oversized, shape, isFromProducer)
-    },
-  }
-}
-
-/** The same body in several smaller ones would be accepted, unless it is too deep or one element too large. */
-function shapeProblem(
-  fault: ShapeFault,
-  oversized: number | undefined,
-  { elements, values, elementBytes }: ShapeLimits,
-  isCallBack: boolean,
-): RequestProblem {
-  switch (fault) {
-    case 'elements':
-      return new RequestProblem('body_too_large', tooManyElements(elements, isCallBack))
-    case 'values':
-      return new RequestProblem('body_too_large', tooManyValues(values))
-    case 'depth':
-      return brokenContract(
-        'the body was rejected before parsing',
-        soleViolation('', `the body is nested more than ${MAX_DEPTH} levels deep`),
-      )
-    case 'element-size':
-      return brokenContract(
-        'the body was rejected before parsing',
-        soleViolation(`/${oversized}`, `an element can have at most ${elementBytes / 1024} KiB`),
-      )
-  }
-}
 
 const NO_BYTES = Buffer.alloc(0)
 
@@ -180,10 +135,6 @@ function declaredOtherwise({ headers }: FastifyRequest): string | undefined {
     return 'the body must be sent with Content-Encoding: gzip or without Content-Encoding'
   }
   return undefined
-}
-
-function isCompressed({ headers }: FastifyRequest): boolean {
-  return headers['content-encoding']?.toLowerCase() === 'gzip'
 }
 
 /** Clients such as curl send a form's content type with an empty body. */

@@ -126,7 +126,7 @@ export class FastConnection {
 
   /** Handles the request at the start of `bytes`. Requests for another node go to Node's server. */
   #read(bytes: Buffer): void {
-    const isServedHere = this.#rules.forwarding?.leads ?? true
+    const isServedHere = this.#rules.forwarding?.cluster.leads ?? true
     const request = isServedHere ? this.#heads.read(bytes) : undefined
     const end = request === undefined ? 0 : request.headBytes + request.bodyBytes
     // Node's server processes pipelined requests concurrently, which is better for clients that pipeline.
@@ -168,7 +168,7 @@ export class FastConnection {
     this.#isAnswered = false
     this.#moreHeaders = NO_HEADERS
     limiter.received.keep(body.length)
-    const answered = forwarding?.countRequest()
+    const answered = forwarding?.cluster.countRequest()
     try {
       if (forwarding !== null && request.admission !== undefined) {
         const { headers, refusal } = forwarding.admitFast(request, body, this.#socket)
