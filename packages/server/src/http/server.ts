@@ -2,7 +2,6 @@ import { MAX_TASK_ID_LENGTH } from '@baton/protocol'
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { Cluster } from '../cluster/open-cluster.ts'
 import type { Log } from '../handoff/log.ts'
-import type { AccessRule } from './admission/access.ts'
 import { type AdmissionOptions, admission as admissionOf, admitRequests } from './admission/admission.ts'
 import { Proxies, trustProxies } from './admission/proxies.ts'
 import { signInByProxies } from './admission/proxy-users.ts'
@@ -118,7 +117,6 @@ export async function buildHttp({
   const waitingPulls = () => handOff.waitingPulls
   const limiter = new ClientLimiter({ limits, tokens, proxies, log, waitingPulls })
   const { reached } = limiter
-  const admissionParts = { admissionOf: (rule: AccessRule) => admissionOf(rule, admission), limiter }
   const logAnswer =
     requestLog &&
     answerLog(requestLog, ({ socket, headers }) => ({
@@ -139,9 +137,13 @@ export async function buildHttp({
           handOff,
         })
   const slicer = new TimeSlicer()
-  const fastPath = new FastPath(admissionParts, {
+  const fastPath = new FastPath({
+    handOff,
+    keyOwner: context.keyOwner,
+    isSecure: context.isSecure,
+    admissionOf: (rule) => admissionOf(rule, admission),
+    limiter,
     problemOf,
-    context,
     requests,
     slicer,
     proxies,

@@ -12,8 +12,8 @@ import type { LogAnswer } from '../observability/answered-requests.ts'
 import { hasHungUp } from '../requests/disconnects.ts'
 import type { Exchange } from '../requests/exchange.ts'
 import { allowWaits, endWaits } from '../requests/pipelining.ts'
-import type { KeyOwner } from '../requests/preferences.ts'
 import type { TimeSlicer } from '../requests/time-slicer.ts'
+import type { RouteContext } from '../route-context.ts'
 import { type FastRequest, HeadCache, type RouteOf } from './heads.ts'
 
 /** Larger requests go to Node's server; this is enough for a thousand settlements with reasons. */
@@ -31,16 +31,23 @@ const TOO_MUCH_BULK = lastAnswer({
 /** For this long a new connection does not count as idle: its first request may be in transit or unread. */
 const FIRST_REQUEST_MILLIS = 1000
 
-interface FastPathRules extends Staying {
-  readonly routeOf: RouteOf
-  readonly keyOwner: KeyOwner
+/** What the connections of the fast path share. */
+export interface FastPathParts extends Pick<RouteContext, 'keyOwner' | 'isSecure'> {
+  /** While it drains, each response is the last of its connection. */
+  readonly handOff: { readonly isDraining: boolean }
   readonly problemOf: ProblemOf
   readonly limiter: ClientLimiter
+  /** Null: requests are not logged. */
   readonly logAnswer: LogAnswer | null
   /** Null: this node is the only one. */
   readonly forwarding: Forwarding | null
   /** Passes connections on that begin with bulk work. */
   readonly slicer: TimeSlicer
+}
+
+interface FastPathRules extends FastPathParts {
+  readonly keepAliveMillis: number
+  readonly routeOf: RouteOf
   /** How long to wait for the rest of a request. Then the timeouts of Node's server apply. */
   readonly headTimeoutMillis: number
   /** Passes the socket to Node's HTTP server. */
@@ -318,13 +325,7 @@ const NO_BYTES = Buffer.alloc(0)
 const NO_HEADERS: AnswerHeaders = []
 
 /** What decides whether the connection stays open after a response. */
-interface Staying {
-  /** Whether the connection uses TLS. */
-  readonly isSecure: boolean
-  readonly keepAliveMillis: number
-  /** While it drains, each response is the last of its connection. */
-  readonly handOff: { readonly isDraining: boolean }
-}
+type Staying = Pick<FastPathRules, 'isSecure' | 'keepAliveMillis' | 'handOff'>
 
 /** A complete response, ready to be written to the socket. */
 interface AnswerText {

@@ -29,7 +29,6 @@ import {
   requireWeightLimit,
   sharesTasks,
 } from '../admission/token-limits.ts'
-import { JSON_TYPE } from '../answers/headers.ts'
 import { brokenContract, invalidRequest, RequestProblem } from '../answers/problems.ts'
 import { settingsChange } from '../answers/task-view.ts'
 import { nameOf } from '../answers/wire-values.ts'
@@ -153,8 +152,7 @@ export function callBackRoute(
       switch (result.kind) {
         case 'stored': {
           const { accepted, duplicates } = result
-          reply.header('content-type', JSON_TYPE)
-          return reply.send(JSON.stringify({ taskId: callBack.taskId, accepted, duplicates }))
+          return reply.send({ taskId: callBack.taskId, accepted, duplicates })
         }
         case 'conflict':
           throw conflictProblem(callBack, result.conflicts, result.total, tableField)
