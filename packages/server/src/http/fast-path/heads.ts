@@ -155,22 +155,8 @@ class CachedHead {
   readonly #keyLength: number
   readonly #afterKey: Buffer
 
-  constructor(
-    { method, url, text, bodyBytes }: ParsedHead,
-    { serve, counts, urgency, admission }: FastRoute,
-    head: PullHead,
-  ) {
-    this.request = {
-      method,
-      url,
-      bodyBytes,
-      headBytes: text.length,
-      head,
-      serve,
-      counts,
-      urgency,
-      admission,
-    }
+  constructor({ method, url, text, bodyBytes }: ParsedHead, route: FastRoute, head: PullHead) {
+    this.request = { ...route, method, url, bodyBytes, headBytes: text.length, head }
     const [, before = text, key = ''] = KEY.exec(text) ?? []
     this.#beforeKey = Buffer.from(before, 'latin1')
     this.#keyLength = key.length
