@@ -40,8 +40,11 @@ export interface ArrivalRules {
   readonly slicer: TimeSlicer
 }
 
-/** `cuts` are the positions at which a large array can be cut into pieces. */
-type Done = (error: Error | null, bytes?: Buffer, cuts?: readonly number[]) => void
+/** A complete body, and the positions at which a large array can be cut into pieces. */
+export interface ArrivedBody {
+  readonly bytes: Buffer
+  readonly cuts: readonly number[]
+}
 
 const NO_BYTES = Buffer.alloc(0)
 const closes = new SharedListeners('close')
@@ -61,7 +64,8 @@ export class ArrivingBody {
   readonly #response: ServerResponse | undefined
   readonly #payload: Readable
   readonly #rules: ArrivalRules
-  readonly #done: Done
+  readonly #arrived: (body: ArrivedBody) => void
+  readonly #refused: (error: Error) => void
   readonly #shape: JsonShape
   readonly #hold: BodyHold
   #source: Readable
@@ -80,14 +84,16 @@ export class ArrivingBody {
     response: ServerResponse | undefined,
     payload: Readable,
     rules: ArrivalRules,
-    done: Done,
+    arrived: (body: ArrivedBody) => void,
+    refused: (error: Error) => void,
   ) {
     this.#request = request
     this.#response = response
     this.#payload = payload
     this.#source = payload
     this.#rules = rules
-    this.#done = done
+    this.#arrived = arrived
+    this.#refused = refused
     this.#shape = new JsonShape(rules.shape)
     this.#hold = rules.limiter.received.hold(!rules.isCallBack, request.socket.remoteAddress, () =>
       this.#fail(new RequestProblem('overloaded', TOO_MUCH_RECEIVED)),
@@ -198,7 +204,7 @@ export class ArrivingBody {
     if (this.#isOver) return
     this.#isOver = true
     this.#hold.arrived()
-    this.#done(null, this.#received.subarray(0, this.#bytes), this.#shape.cuts)
+    this.#arrived({ bytes: this.#received.subarray(0, this.#bytes), cuts: this.#shape.cuts })
   }
 
   readonly #onError = (error: Error): void => {
@@ -232,7 +238,7 @@ export class ArrivingBody {
       this.#source.destroy()
     }
     this.#payload.resume()
-    this.#done(error)
+    this.#refused(error)
   }
 }
 

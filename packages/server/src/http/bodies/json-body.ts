@@ -9,9 +9,9 @@ import type {
 } from 'fastify'
 import { RequestProblem, TYPE_NOT_JSON } from '../answers/problems.ts'
 import type { TimeSlicer } from '../requests/time-slicer.ts'
-import { type ArrivalRules, ArrivingBody } from './arriving-body.ts'
+import { type ArrivalRules, type ArrivedBody, ArrivingBody } from './arriving-body.ts'
 import { JsonArrayText } from './json-array.ts'
-import { NotJson, parseJsonBytes } from './json-bytes.ts'
+import { parseJsonBytes } from './json-bytes.ts'
 import type { ShapeLimits } from './json-shape.ts'
 
 declare module 'fastify' {
@@ -22,12 +22,6 @@ declare module 'fastify' {
 }
 
 type Done = (error: Error | null, body?: unknown) => void
-
-/** A complete body, and where it can be cut into pieces. */
-export interface ArrivedBody {
-  readonly bytes: Buffer
-  readonly cuts: readonly number[]
-}
 
 /** How bodies are received. Their limits depend on the route. */
 interface BodyRules {
@@ -57,9 +51,12 @@ export function acceptJsonBodies(app: FastifyInstance, rules: BodyRules): void {
       done(new RequestProblem('unsupported_media_type', fault))
       return
     }
-    const arrived = (error: Error | null, bytes: Buffer = NO_BYTES, cuts: readonly number[] = []) => {
-      if (error === null) readJson(request, { bytes, cuts }, rules, done)
-      else done(error)
+    const arrived = (body: ArrivedBody) => {
+      try {
+        done(null, rules.keepUnlessServed(request, body) ?? bodyOf(request, body))
+      } catch (error) {
+        done(error as Error)
+      }
     }
     const { raw, routeOptions } = request
     const isFromProducer = isCallBack(routeOptions.config)
@@ -71,7 +68,7 @@ export function acceptJsonBodies(app: FastifyInstance, rules: BodyRules): void {
       limiter: rules.limiter,
       slicer: rules.slicer,
     }
-    new ArrivingBody(raw, responses.get(raw), payload, arrival, arrived).read()
+    new ArrivingBody(raw, responses.get(raw), payload, arrival, arrived, done).read()
   })
   app.addContentTypeParser('*', refuseOtherTypes)
   app.addHook('onRoute', (route: RouteOptions) => {
@@ -87,39 +84,15 @@ export function acceptJsonBodies(app: FastifyInstance, rules: BodyRules): void {
 /** Only call-backs can be large. A large one is passed to its route as a `JsonArrayText`. */
 const isCallBack = ({ access }: FastifyContextConfig) => access === 'call-back'
 
-const NO_BYTES = Buffer.alloc(0)
-
 /** Without a body and a content type, no parser ran. Answers as for an empty body. */
 function demandBody(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
-  if (request.body === undefined) parsedBody(NO_BYTES)
+  if (request.body === undefined) parseJsonBytes(Buffer.alloc(0))
   done()
-}
-
-function readJson(
-  request: FastifyRequest,
-  body: ArrivedBody,
-  { keepUnlessServed }: BodyRules,
-  done: Done,
-): void {
-  try {
-    done(null, keepUnlessServed(request, body) ?? bodyOf(request, body))
-  } catch (error) {
-    done(error as Error)
-  }
 }
 
 export function bodyOf({ routeOptions: { config } }: FastifyRequest, { bytes, cuts }: ArrivedBody): unknown {
   if (bytes.length === 0 && config.bodyOptional === true) return undefined
-  return cuts.length > 0 && isCallBack(config) ? new JsonArrayText(bytes, cuts) : parsedBody(bytes)
-}
-
-export function parsedBody(bytes: Buffer): unknown {
-  try {
-    return parseJsonBytes(bytes)
-  } catch (error) {
-    if (error instanceof NotJson) throw new RequestProblem('body_not_json', error.message)
-    throw error
-  }
+  return cuts.length > 0 && isCallBack(config) ? new JsonArrayText(bytes, cuts) : parseJsonBytes(bytes)
 }
 
 function declaredOtherwise({ headers }: FastifyRequest): string | undefined {

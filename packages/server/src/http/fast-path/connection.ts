@@ -4,7 +4,7 @@ import { REFUSED_HEADER, REFUSED_STATUS } from '../../cluster/forwarded-request.
 import { answerClientError, lastAnswer, statusWords } from '../answers/client-errors.ts'
 import { type AnswerHeaders, commonHeaders, securityHeaders } from '../answers/headers.ts'
 import { type Problem, type ProblemOf, RequestProblem, writtenProblem } from '../answers/problems.ts'
-import { parsedBody } from '../bodies/json-body.ts'
+import { parseJsonBytes } from '../bodies/json-bytes.ts'
 import { NotServed } from '../forwarded-client.ts'
 import type { Forwarding } from '../forwarding.ts'
 import type { ClientLimiter } from '../limits/limiter.ts'
@@ -184,7 +184,7 @@ export class FastConnection {
       }
       if (!limiter.isOpen) limiter.check(urgency, head.headers, this.#socket)
       const exchange = { head, socket: this.#socket, answer: this.#answer }
-      const { waited } = await serve(exchange, method === 'GET' ? undefined : parsedBody(body))
+      const { waited } = await serve(exchange, method === 'GET' ? undefined : parseJsonBytes(body))
       if (this.#isAnswered) {
         const millis = performance.now() - began
         counts.answered(200, waited ? null : millis)

@@ -35,7 +35,6 @@ import { nameOf } from '../answers/wire-values.ts'
 import { answers, producerHeader, settingsHeader } from '../api-document/route-schemas.ts'
 import { whileHeld } from '../bodies/arriving-body.ts'
 import { JsonArrayText } from '../bodies/json-array.ts'
-import { NotJson } from '../bodies/json-bytes.ts'
 import type { ReachedLimits } from '../limits/limits.ts'
 import { instanceOf } from '../requests/preferences.ts'
 import type { TimeSlicer } from '../requests/time-slicer.ts'
@@ -91,7 +90,7 @@ function checkPieces(
         else resolve(checker.result())
         return done !== true
       } catch (error) {
-        reject(error instanceof NotJson ? new RequestProblem('body_not_json', error.message) : error)
+        reject(error)
         return false
       }
     })
