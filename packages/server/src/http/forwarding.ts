@@ -20,7 +20,6 @@ import { admittedRequestOf, answerNotServed, NotServed, noteForwardedClient } fr
 import type { ClientLimiter } from './limits/limiter.ts'
 import { countAsForwarded, type RequestCounts } from './observability/answered-requests.ts'
 import { whenHalfClosed } from './requests/disconnects.ts'
-import { addRouteHook } from './route-hooks.ts'
 
 /** Names the node that clients may use directly, in forwarded answers. */
 const LEADER_HEADER = 'baton-leader'
@@ -105,13 +104,8 @@ export class Forwarding {
     return { headers: [NODE_HEADER, cluster.nodeId, ...named], refusal }
   }
 
-  /** Must run after the routes' other hooks that precede the handler. */
-  forwardRequests(app: FastifyInstance): void {
-    app.addHook('onRoute', (route: RouteOptions) => {
-      const { access, servedByAll } = route.config ?? {}
-      if (ownAccess.has(access) || servedByAll === true) return
-      addRouteHook(route, 'preValidation', this.#serveOrForward, 'first')
-    })
+  forwards({ config: { access, servedByAll } = {} }: RouteOptions): boolean {
+    return !ownAccess.has(access) && servedByAll !== true
   }
 
   /** Keeps the bytes of a body that this node must not parse, because it forwards or refuses the request. */
@@ -121,7 +115,7 @@ export class Forwarding {
     return isServed ? undefined : new KeptBody(body)
   }
 
-  readonly #serveOrForward = (
+  readonly serveOrForward = (
     request: FastifyRequest,
     reply: FastifyReply,
     done: (error?: Error) => void,

@@ -2,7 +2,7 @@ import { MAX_TASK_ID_LENGTH } from '@baton/protocol'
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { Cluster } from '../cluster/open-cluster.ts'
 import type { Log } from '../handoff/log.ts'
-import { type AdmissionOptions, admission as admissionOf, admitRequests } from './admission/admission.ts'
+import { type AdmissionOptions, admission as admissionOf } from './admission/admission.ts'
 import { Proxies, trustProxies } from './admission/proxies.ts'
 import { signInByProxies } from './admission/proxy-users.ts'
 import { answerClientError, isTooLate } from './answers/client-errors.ts'
@@ -13,18 +13,18 @@ import { acceptJsonBodies, answerExpectHeader } from './bodies/json-body.ts'
 import type { ShapeLimits } from './bodies/json-shape.ts'
 import { FastPath } from './fast-path/fast-path.ts'
 import { Forwarding, peerRoute } from './forwarding.ts'
-import { ClientLimiter, shedRequests } from './limits/limiter.ts'
+import { ClientLimiter } from './limits/limiter.ts'
 import type { ClientLimits } from './limits/limits.ts'
 import { closeGracefully } from './listening.ts'
-import { answerLog, countRequests, logRequests, RequestCounts } from './observability/answered-requests.ts'
-import { AuditLog, auditReloads, auditRequests } from './observability/audit.ts'
+import { answerLog, logRequests, RequestCounts } from './observability/answered-requests.ts'
+import { AuditLog, auditReloads } from './observability/audit.ts'
 import { allowHalfOpen } from './requests/disconnects.ts'
 import { paceReading } from './requests/paced-reading.ts'
-import { checkParameters } from './requests/parameters.ts'
 import { limitPipelining } from './requests/pipelining.ts'
-import { type ReadInTurn, ReadScheduler, scheduleReads } from './requests/read-scheduler.ts'
+import { type ReadInTurn, ReadScheduler } from './requests/read-scheduler.ts'
 import { TimeSlicer } from './requests/time-slicer.ts'
 import { DEFAULT_BODY_LIMIT_BYTES, type RouteContext } from './route-context.ts'
+import { hookRoutes } from './route-hooks.ts'
 import { auditRoutes, requesters } from './routes/audit-routes.ts'
 import { callBackRoute } from './routes/call-back-route.ts'
 import { controlRoutes } from './routes/control-routes.ts'
@@ -194,16 +194,11 @@ export async function buildHttp({
     callBackShape: callBackShape(limits),
     keepUnlessServed: forwarding?.keepUnlessServed ?? (() => undefined),
   })
-  admitRequests(app, admission)
-  shedRequests(app, limiter)
   const readScheduler = new ReadScheduler()
   const readInTurn: ReadInTurn = ({ headers, socket }, read) =>
     readScheduler.run(limiter.quotaKeyOf(headers, socket), socket, read)
-  scheduleReads(app, readInTurn)
-  checkParameters(app)
-  auditRequests(app, { audit, tokens: context.tokens, proxies })
-  countRequests(app, requests)
-  forwarding?.forwardRequests(app)
+  const auditRules = { audit, tokens, proxies }
+  hookRoutes(app, { admission, limiter, requests, auditRules, readInTurn, forwarding })
   answerUnknownRoutes(app, admission, requests, basePath)
   await describeRoutes(app, { basePath, tableField: context.tableField })
   const streams = new OpenStreams()

@@ -5,7 +5,7 @@ import type {
   FastifyInstance,
   FastifyReply,
   FastifyRequest,
-  RouteOptions,
+  preParsingHookHandler,
 } from 'fastify'
 import { RequestProblem, TYPE_NOT_JSON } from '../answers/problems.ts'
 import type { TimeSlicer } from '../requests/time-slicer.ts'
@@ -71,21 +71,19 @@ export function acceptJsonBodies(app: FastifyInstance, rules: BodyRules): void {
     new ArrivingBody(raw, responses.get(raw), payload, arrival, arrived, done).read()
   })
   app.addContentTypeParser('*', refuseOtherTypes)
-  app.addHook('onRoute', (route: RouteOptions) => {
-    if (route.method !== 'POST' && route.method !== 'PATCH') return
-    route.preParsing = ({ raw: request }, { raw: response }, _payload, done) => {
-      responses.set(request, response)
-      done(null)
-    }
-    if (route.config?.bodyOptional !== true) route.preValidation = demandBody
-  })
+}
+
+/** Before a body is parsed. Parsers do not get the response. */
+export const noteResponse: preParsingHookHandler = ({ raw: request }, { raw: response }, _payload, done) => {
+  responses.set(request, response)
+  done(null)
 }
 
 /** Only call-backs can be large. A large one is passed to its route as a `JsonArrayText`. */
 const isCallBack = ({ access }: FastifyContextConfig) => access === 'call-back'
 
 /** Without a body and a content type, no parser ran. Answers as for an empty body. */
-function demandBody(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
+export function demandBody(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
   if (request.body === undefined) parseJsonBytes(Buffer.alloc(0))
   done()
 }

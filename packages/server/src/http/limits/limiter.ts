@@ -1,13 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Log } from '../../handoff/log.ts'
-import { accessRule, type Urgency } from '../admission/access.ts'
+import type { AccessRule, Urgency } from '../admission/access.ts'
 import { networkOf, type Proxies } from '../admission/proxies.ts'
 import { userOf } from '../admission/proxy-users.ts'
 import type { TokenLookup } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
-import { addRouteHook } from '../route-hooks.ts'
 import { ConnectionGate } from './connections.ts'
 import { type ClientLimits, ReachedLimits } from './limits.ts'
 import { RateLimit } from './rate-limit.ts'
@@ -115,22 +114,9 @@ export class ClientLimiter {
 }
 
 /** Refuses requests, after admission, while the node is overloaded, or above the rate limit. */
-export function shedRequests(app: FastifyInstance, limiter: ClientLimiter): void {
-  app.addHook('onRoute', (route: RouteOptions) => {
-    const rule = accessRule(route.config?.access)
-    if (rule === undefined) return
-    const check = (request: FastifyRequest, _reply: FastifyReply, done: (fault?: Error) => void): void => {
-      if (limiter.isOpen) {
-        done()
-        return
-      }
-      try {
-        limiter.check(rule.urgency, request.raw.headers, request.raw.socket)
-        done()
-      } catch (fault) {
-        done(fault as Error)
-      }
-    }
-    addRouteHook(route, 'onRequest', check, 'last')
-  })
+export function shedding({ urgency }: AccessRule, limiter: ClientLimiter) {
+  return ({ raw }: FastifyRequest, _reply: FastifyReply, done: () => void): void => {
+    if (!limiter.isOpen) limiter.check(urgency, raw.headers, raw.socket)
+    done()
+  }
 }

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyInstance, RouteHandlerMethod, RouteOptions } from 'fastify'
+import type { RouteHandlerMethod, RouteOptions } from 'fastify'
 import { SetsByKey } from '../../handoff/sets-by-key.ts'
-import { accessRule } from '../admission/access.ts'
+import type { AccessRule } from '../admission/access.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -143,16 +143,15 @@ export class ReadScheduler {
 
 export type ReadInTurn = <Result>(request: IncomingMessage, read: () => Promise<Result>) => Promise<Result>
 
-/** Runs the handlers of all routes that read the store as reads. */
-export function scheduleReads(app: FastifyInstance, readInTurn: ReadInTurn): void {
-  app.addHook('onRoute', (route: RouteOptions) => {
-    const rule = accessRule(route.config?.access)
-    // Files of the page are in memory, and need no token.
-    if (rule?.effect !== 'read' || rule.roles === null || route.config?.isStream === true) return
-    const { handler } = route
-    const bounded: RouteHandlerMethod = function (request, reply) {
-      return readInTurn(request.raw, async () => handler.call(this, request, reply))
-    }
-    route.handler = bounded
-  })
+/** The handler of a route, which is one read if the route reads the store. */
+export function inTurns(
+  { handler, config }: RouteOptions,
+  rule: AccessRule | undefined,
+  readInTurn: ReadInTurn,
+): RouteHandlerMethod {
+  // Files of the page are in memory, and need no token.
+  if (rule?.effect !== 'read' || rule.roles === null || config?.isStream === true) return handler
+  return function (request, reply) {
+    return readInTurn(request.raw, async () => handler.call(this, request, reply))
+  }
 }

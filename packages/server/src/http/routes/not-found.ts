@@ -2,7 +2,7 @@ import { didYouMean } from '@baton/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type AdmissionOptions, hostRefusal } from '../admission/admission.ts'
 import { sendProblem } from '../answers/problems.ts'
-import { countingStrays, type RequestCounts } from '../observability/answered-requests.ts'
+import { counting, type RequestCounts } from '../observability/answered-requests.ts'
 
 /** Paths may contain very long task ids; longer hints are omitted. */
 const LONGEST_HINT = 200
@@ -93,7 +93,7 @@ export function answerUnknownRoutes(
     sendProblem(reply, { code: 'method_not_allowed', detail, options: { headers: { allow: methods } } })
   }
   // A hook runs before the body is read, so a wrong path is reported whatever the body is.
-  const onRequest = [countingStrays(requests), answer]
+  const onRequest = [counting(requests.ofNone), answer]
   app.setNotFoundHandler({ onRequest, preHandler: [] } as { preHandler: [] }, answer)
 }
 
