@@ -106,7 +106,7 @@ export class ArrivingBody {
     // Whichever closes first: some responses are never sent, and a connection outlives many.
     this.#response?.once('close', this.#release)
     closes.add(this.#request.socket, this.#release)
-    if (this.#announcedBytes > this.#rules.limitBytes) {
+    if (Number(this.#request.headers['content-length'] ?? 0) > this.#rules.limitBytes) {
       this.#failAsTooLarge()
       return
     }
@@ -114,10 +114,6 @@ export class ArrivingBody {
     this.#source.on('data', this.#onData).on('end', this.#onEnd).on('error', this.#onError)
     // pipe() does not forward errors of its source.
     if (isCompressed) this.#payload.on('error', this.#onError)
-  }
-
-  get #announcedBytes(): number {
-    return Number(this.#request.headers['content-length'] ?? 0)
   }
 
   #expanded(): Readable {

@@ -99,19 +99,11 @@ export class AuditLog {
     if (kept.length > most) kept.shift()
   }
 
-  #write({ kind, name, address, action, outcome, detail }: Audited): void {
-    const fields = {
-      audit: true,
-      kind,
-      name,
-      address,
-      action,
-      outcome,
-      ...(detail === null ? {} : { detail }),
-    }
-    if (kind === 'refused') this.#log.warn(fields, 'audit: a token was refused')
-    else
-      this.#log.info(fields, kind === 'control' ? 'audit: a control request' : 'audit: a file was reloaded')
+  #write({ detail, ...others }: Audited): void {
+    const fields = { audit: true, ...others, ...(detail === null ? {} : { detail }) }
+    if (others.kind === 'refused') this.#log.warn(fields, 'audit: a token was refused')
+    else if (others.kind === 'control') this.#log.info(fields, 'audit: a control request')
+    else this.#log.info(fields, 'audit: a file was reloaded')
   }
 }
 

@@ -61,7 +61,7 @@ const nodeMetrics: readonly Metric[] = [
   histogram(
     'baton_event_loop_delay_seconds',
     'delay of the event loop, sampled ten times per second',
-    ({ health }) => [[[], health.eventLoopDelay]],
+    ({ eventLoopDelay }) => [[[], eventLoopDelay]],
   ),
   counter(
     'baton_event_loop_busy_seconds_total',

@@ -30,11 +30,6 @@ interface PaceRules {
   readonly slicer: TimeSlicer
 }
 
-interface Paced {
-  /** Continues to parse what has arrived. */
-  goOn(): void
-}
-
 /**
  * Limits the requests that are parsed in one iteration of the event loop. Node parses everything that it has
  * read from a connection at once, which is thousands of pipelined requests, and no route, however cheap, can
@@ -55,7 +50,7 @@ export function paceReading(server: Server, isSecure: boolean, rules: PaceRules)
 
 /** Continues with waiting connections, in order: each iteration of the event loop parses a request of one. */
 class Pace {
-  readonly #waiting = new Set<Paced>()
+  readonly #waiting = new Set<PacedConnection>()
   #requests = 0
   #isScheduled = false
   /** The number of the current iteration. */
@@ -66,7 +61,7 @@ class Pace {
     this.#schedule()
   }
 
-  add(connection: Paced): void {
+  add(connection: PacedConnection): void {
     this.#waiting.add(connection)
     this.#schedule()
   }
@@ -93,7 +88,7 @@ class Pace {
 }
 
 /** Stands between a socket and the HTTP parser of Node's server. */
-class PacedConnection implements Paced {
+class PacedConnection {
   readonly #socket: Socket & { readonly _paused?: boolean }
   readonly #pace: Pace
   readonly #rules: PaceRules
@@ -148,6 +143,7 @@ class PacedConnection implements Paced {
     })
   }
 
+  /** Continues to parse what has arrived. */
   goOn(): void {
     if (!this.#isWaiting || this.#isBlocked) return
     this.#isWaiting = false

@@ -50,7 +50,7 @@ export class ReadScheduler {
   /** When some of it was last paid back. */
   #paidAt = 0
   #running = 0
-  readonly #runningOf = new Map<string, number>()
+  readonly #runningOf = new SetsByKey<string, object>()
   /** By caller. The first caller is next. */
   readonly #waiting = new SetsByKey<string, WaitingRead>()
   #waitingReads = 0
@@ -86,8 +86,9 @@ export class ReadScheduler {
   }
 
   async #begin<Result>(caller: string, read: () => Promise<Result>): Promise<Result> {
+    const running = {}
     this.#running += 1
-    this.#runningOf.set(caller, (this.#runningOf.get(caller) ?? 0) + 1)
+    this.#runningOf.add(caller, running)
     const began = this.#clock()
     try {
       return await read()
@@ -95,15 +96,13 @@ export class ReadScheduler {
       this.#paidAt = this.#clock()
       this.#owed += Math.min(this.#paidAt - began, MOST_MILLIS)
       this.#running -= 1
-      const left = (this.#runningOf.get(caller) ?? 1) - 1
-      if (left === 0) this.#runningOf.delete(caller)
-      else this.#runningOf.set(caller, left)
+      this.#runningOf.remove(caller, running)
       this.#schedule()
     }
   }
 
   #hasRoomFor(caller: string): boolean {
-    return this.#running < MOST_READS && (this.#runningOf.get(caller) ?? 0) < MOST_READS_PER_CALLER
+    return this.#running < MOST_READS && (this.#runningOf.get(caller)?.size ?? 0) < MOST_READS_PER_CALLER
   }
 
   #schedule(): void {

@@ -64,9 +64,6 @@ function sealOf(headers: IncomingHttpHeaders): NonNullable<BatchedCallBack['seal
 
 const SETTINGS_HEADER = 'task-settings'
 
-const changesTask = (headers: IncomingHttpHeaders): boolean =>
-  headers[SEAL_HEADER] !== undefined || headers[SETTINGS_HEADER] !== undefined
-
 /** What a call-back asks for besides storing partitions, for the audit. */
 const besides = ({ [SEAL_HEADER]: seal, [SETTINGS_HEADER]: settings }: IncomingHttpHeaders) => ({
   ...(seal === undefined ? {} : { 'Baton-Seal': seal }),
@@ -144,7 +141,8 @@ export function callBackRoute(
         ownerLimits: ownerLimits(token),
         seal,
         settings,
-        by: changesTask(headers) ? context.requesterOf(request.raw, besides(headers)) : undefined,
+        by:
+          seal === null && settings === null ? undefined : context.requesterOf(request.raw, besides(headers)),
         traceparent: tracing.traceparent(headers),
       }
       const result = await whileHeld(request.raw, () => handOff.callBack(callBack, instanceOf(headers), more))

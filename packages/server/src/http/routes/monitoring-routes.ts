@@ -28,29 +28,20 @@ const SAMPLE_MILLIS = 100
 /** Timers have a resolution of one millisecond, and a store on the event loop blocks it for a few. */
 const DELAY_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
-/** Measures the event loop delay ten times a second. Node provides all other process metrics. */
-class ProcessHealth {
-  /** How late a timer fired, which is how long a request that arrived at that time had to wait. */
-  readonly eventLoopDelay = new Histogram(DELAY_SECONDS)
-  #dueAt = performance.now() + SAMPLE_MILLIS
-  readonly #timer = setInterval(() => this.#sample(), SAMPLE_MILLIS).unref()
-  readonly #onSample: (lateMillis: number) => void
-
-  constructor(onSample: (lateMillis: number) => void) {
-    this.#onSample = onSample
-  }
-
-  stop(): void {
-    clearInterval(this.#timer)
-  }
-
-  #sample(): void {
+/** Measures ten times a second how late a timer fires: as long had a request to wait that arrived then. */
+function sampleEventLoop(app: FastifyInstance, { overload }: ClientLimiter): Histogram {
+  const delay = new Histogram(DELAY_SECONDS)
+  let dueAt = performance.now() + SAMPLE_MILLIS
+  const sample = () => {
     const now = performance.now()
-    const lateMillis = Math.max(0, now - this.#dueAt)
-    this.eventLoopDelay.add(lateMillis / 1000)
-    this.#onSample(lateMillis)
-    this.#dueAt = now + SAMPLE_MILLIS
+    const lateMillis = Math.max(0, now - dueAt)
+    delay.add(lateMillis / 1000)
+    overload.note(lateMillis)
+    dueAt = now + SAMPLE_MILLIS
   }
+  const timer = setInterval(sample, SAMPLE_MILLIS).unref()
+  app.addHook('onClose', async () => clearInterval(timer))
+  return delay
 }
 
 const metricsText = Type.String({
@@ -149,8 +140,7 @@ export function monitoringRoutes(
   })
 
   // Also answered while the store is unavailable, when metrics are needed most.
-  const health = new ProcessHealth((lateMillis) => limiter.overload.note(lateMillis))
-  app.addHook('onClose', async () => health.stop())
+  const eventLoopDelay = sampleEventLoop(app, limiter)
   app.route({
     method: 'GET',
     url: '/metrics',
@@ -163,7 +153,7 @@ export function monitoringRoutes(
     },
     handler: async (_request, reply) => {
       const store = await handOff.storeReadings.read()
-      const from = { handOff, requests, health, webhooks, limiter, store, scaleTargetSeconds }
+      const from = { handOff, requests, eventLoopDelay, webhooks, limiter, store, scaleTargetSeconds }
       const text = metrics.map((metric) => metricText(metric, metric.samples(from))).join('')
       return reply.header('content-type', METRICS_TYPE).send(text)
     },
