@@ -24,13 +24,6 @@ import { whenHalfClosed } from './requests/disconnects.ts'
 /** Names the node that clients may use directly, in forwarded answers. */
 const LEADER_HEADER = 'baton-leader'
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Every node serves the route itself. */
-    servedByAll?: boolean
-  }
-}
-
 /** Probes, metrics, and the files of the page are of the node itself. */
 const ownAccess: ReadonlySet<Access | undefined> = new Set(['probe', 'open', 'metrics', undefined])
 

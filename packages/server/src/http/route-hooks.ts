@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { accessRule } from './admission/access.ts'
+import { type Access, accessRule } from './admission/access.ts'
 import { type AdmissionOptions, admitting } from './admission/admission.ts'
 import { demandBody, noteResponse } from './bodies/json-body.ts'
 import type { Forwarding } from './forwarding.ts'
@@ -8,6 +8,18 @@ import { counting, type RequestCounts } from './observability/answered-requests.
 import { type AuditRules, auditing } from './observability/audit.ts'
 import { checkingParameters } from './requests/parameters.ts'
 import { inTurns, type ReadInTurn } from './requests/read-scheduler.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    access?: Access
+    /** The route accepts an empty body, whatever its content type. */
+    bodyOptional?: boolean
+    /** Every node serves the route itself. */
+    servedByAll?: boolean
+    /** The response has no end, so the route is not one read. */
+    isStream?: boolean
+  }
+}
 
 interface RouteRules {
   readonly admission: AdmissionOptions

@@ -54,12 +54,6 @@ export type CheckedAccess = keyof typeof accessRules
 /** Probes have no row: they are not checked at all. */
 export type Access = CheckedAccess | 'probe'
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    access?: Access
-  }
-}
-
 /** Undefined for probes, and for requests without a route. */
 export function accessRule(access: Access | undefined): AccessRule | undefined {
   return access === undefined || access === 'probe' ? undefined : accessRules[access]

@@ -14,13 +14,6 @@ import { JsonArrayText } from './json-array.ts'
 import { parseJsonBytes } from './json-bytes.ts'
 import type { ShapeLimits } from './json-shape.ts'
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** The route accepts an empty body, whatever its content type. */
-    bodyOptional?: boolean
-  }
-}
-
 type Done = (error: Error | null, body?: unknown) => void
 
 /** How bodies are received. Their limits depend on the route. */

@@ -13,9 +13,9 @@ const PIECE_BYTES = 256
  */
 const CHUNKED_PIECE_LINES = 32
 const LINE_END = 0x0a
+export const HEAD_END = '\r\n\r\n'
 /** Parsing a longer head, most of it query, takes long. The fast path serves no longer ones. */
-const LONGEST_HEAD_BYTES = 4096
-const HEAD_END = '\r\n\r\n'
+export const LONGEST_HEAD_BYTES = 4096
 
 /** Whether a head is still not complete when it is too long to be short. `earlierBytes` of it were read before. */
 function hasLongHead(bytes: Buffer, earlierBytes: number): boolean {

@@ -4,13 +4,6 @@ import type { RouteHandlerMethod, RouteOptions } from 'fastify'
 import { SetsByKey } from '../../handoff/sets-by-key.ts'
 import type { AccessRule } from '../admission/access.ts'
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** The response has no end, so the route is not one read. */
-    isStream?: boolean
-  }
-}
-
 /** How many reads run at once on a node, and how many of them for one caller. */
 const MOST_READS = 8
 const MOST_READS_PER_CALLER = 2
