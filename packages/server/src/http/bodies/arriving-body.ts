@@ -5,7 +5,7 @@ import { soleViolation } from '@baton/protocol'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import type { ClientLimiter } from '../limits/limiter.ts'
 import type { BodyHold } from '../limits/received-bytes.ts'
-import { SharedListeners } from '../requests/disconnects.ts'
+import { whenClosed } from '../requests/disconnects.ts'
 import type { TimeSlicer } from '../requests/time-slicer.ts'
 import { JsonShape, MAX_DEPTH, type ShapeFault, type ShapeLimits } from './json-shape.ts'
 
@@ -47,7 +47,6 @@ export interface ArrivedBody {
 }
 
 const NO_BYTES = Buffer.alloc(0)
-const closes = new SharedListeners('close')
 /** More is checked in slices. Until it is complete, a body costs only memory: thousands may never end. */
 const CHECKED_AT_ONCE_BYTES = 64 * 1024
 const STEP_BYTES = 8 * 1024
@@ -78,6 +77,7 @@ export class ArrivingBody {
   #isChecking = false
   #hasEnded = false
   #isReleased = false
+  #unwatch: () => void = () => undefined
 
   constructor(
     request: IncomingMessage,
@@ -105,7 +105,7 @@ export class ArrivingBody {
     holds.set(this.#request, this.#hold)
     // Whichever closes first: some responses are never sent, and a connection outlives many.
     this.#response?.once('close', this.#release)
-    closes.add(this.#request.socket, this.#release)
+    this.#unwatch = whenClosed(this.#request.socket, this.#release)
     if (Number(this.#request.headers['content-length'] ?? 0) > this.#rules.limitBytes) {
       this.#failAsTooLarge()
       return
@@ -215,7 +215,7 @@ export class ArrivingBody {
     if (this.#isReleased) return
     this.#isReleased = true
     this.#response?.off('close', this.#release)
-    closes.remove(this.#request.socket, this.#release)
+    this.#unwatch()
     this.#hold.release()
   }
 
