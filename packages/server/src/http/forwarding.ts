@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import {
@@ -7,6 +7,7 @@ import {
   type ForwardedAnswer,
   NODE_HEADER,
 } from '../cluster/forwarded-request.ts'
+import type { AdmittedRequest } from '../cluster/forwarder.ts'
 import type { Cluster } from '../cluster/open-cluster.ts'
 import type { Access } from './admission/access.ts'
 import type { Proxies } from './admission/proxies.ts'
@@ -16,7 +17,7 @@ import type { Problem } from './answers/problems.ts'
 import type { ArrivedBody } from './bodies/arriving-body.ts'
 import { bodyOf } from './bodies/json-body.ts'
 import type { FastRequest } from './fast-path/heads.ts'
-import { admittedRequestOf, answerNotServed, NotServed, noteForwardedClient } from './forwarded-client.ts'
+import { admittedRequestOf, NotServed, noteForwardedClient } from './forwarded-client.ts'
 import type { ClientLimiter } from './limits/limiter.ts'
 import { countAsForwarded, type RequestCounts } from './observability/answered-requests.ts'
 import { whenHalfClosed } from './requests/disconnects.ts'
@@ -26,6 +27,8 @@ const LEADER_HEADER = 'baton-leader'
 
 /** Probes, metrics, and the files of the page are of the node itself. */
 const ownAccess: ReadonlySet<Access | undefined> = new Set(['probe', 'open', 'metrics', undefined])
+
+type Forwarded = Pick<IncomingMessage, 'method' | 'url' | 'headers'>
 
 interface ForwardingParts {
   readonly cluster: Cluster
@@ -60,24 +63,23 @@ export class Forwarding {
 
   /** The address, host and scheme that a forwarded request had at the follower. Must run before admission. */
   admitForwarded(app: FastifyInstance): void {
-    const { cluster, basePath, limiter } = this.#parts
     app.addHook('onRequest', ({ raw }, reply, done) => {
-      const { headers, socket, method = '', url = '' } = raw
-      if (headers[FORWARDED_HEADER] === undefined) {
-        done()
-        return
+      if (raw.headers[FORWARDED_HEADER] !== undefined) {
+        this.#admit(raw, raw.socket)
+        reply.raw.setHeader(NODE_HEADER, this.cluster.nodeId)
       }
-      const target = url.slice(basePath.length)
-      const admitted = cluster.forwarder.admit({ method, target, headers }, socket)
-      if (typeof admitted === 'string') {
-        answerNotServed(reply, new NotServed(admitted))
-        return
-      }
-      limiter.connections.exemptFromAddressLimit(socket)
-      noteForwardedClient(headers, admitted)
-      reply.raw.setHeader(NODE_HEADER, cluster.nodeId)
       done()
     })
+  }
+
+  /** Checks the signature of a forwarded request, and notes who its client is. */
+  #admit({ method = '', url = '', headers }: Forwarded, socket: Socket): AdmittedRequest {
+    const { cluster, basePath, limiter } = this.#parts
+    const admitted = cluster.forwarder.admit({ method, target: url.slice(basePath.length), headers }, socket)
+    if (typeof admitted === 'string') throw new NotServed(admitted)
+    limiter.connections.exemptFromAddressLimit(socket)
+    noteForwardedClient(headers, admitted)
+    return admitted
   }
 
   /** Checks a forwarded request on the fast path. Returns headers of its answer, and why it is refused. */
@@ -86,15 +88,12 @@ export class Forwarding {
     body: Buffer,
     socket: Socket,
   ): { readonly headers: AnswerHeaders; readonly refusal: Problem | undefined } {
-    const { cluster, basePath, limiter, advertiseUrl } = this.#parts
-    const admitted = cluster.forwarder.admit({ method, target: url.slice(basePath.length), headers }, socket)
-    if (typeof admitted === 'string') throw new NotServed(admitted)
+    const { advertiseUrl } = this.#parts
+    const admitted = this.#admit({ method, url, headers }, socket)
     if (digestOf(body) !== admitted.digest) throw new NotServed('damaged')
-    limiter.connections.exemptFromAddressLimit(socket)
-    noteForwardedClient(headers, admitted)
     const refusal = admission?.({ headers, rawHeaders: [], httpVersion: '1.1' })
     const named = refusal !== undefined || advertiseUrl === null ? [] : [LEADER_HEADER, advertiseUrl]
-    return { headers: [NODE_HEADER, cluster.nodeId, ...named], refusal }
+    return { headers: [NODE_HEADER, this.cluster.nodeId, ...named], refusal }
   }
 
   forwards({ config: { access, servedByAll } = {} }: RouteOptions): boolean {
@@ -119,10 +118,8 @@ export class Forwarding {
     if (forwarded !== undefined) {
       const { body } = request
       const isIntact = body === undefined ? forwarded.digest === EMPTY_DIGEST : !(body instanceof KeptBody)
-      if (!isIntact || !cluster.leads) {
-        answerNotServed(reply, new NotServed(isIntact ? 'not_leading' : 'damaged'))
-        return
-      }
+      if (!isIntact) throw new NotServed('damaged')
+      if (!cluster.leads) throw new NotServed('not_leading')
       if (advertiseUrl !== null) reply.raw.setHeader(LEADER_HEADER, advertiseUrl)
     }
     const serveHere = () => {
