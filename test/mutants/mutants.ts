@@ -509,7 +509,7 @@ export const mutants: readonly Mutant[] = [
   {
     area: 'limits',
     bug: 'one slow iteration of the event loop counts as overload',
-    file: `${server}/http/limits/overload.ts`,
+    file: `${server}/http/limits/limiter.ts`,
     from: 'Math.min(...this.#late)',
     to: 'Math.max(...this.#late)',
     tests: http('admission-parts'),

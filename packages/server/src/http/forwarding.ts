@@ -7,45 +7,39 @@ import {
   type ForwardedAnswer,
   NODE_HEADER,
 } from '../cluster/forwarded-request.ts'
+import type { AdmittedRequest } from '../cluster/forwarder.ts'
 import type { Cluster } from '../cluster/open-cluster.ts'
 import type { Access } from './admission/access.ts'
 import type { Proxies } from './admission/proxies.ts'
 import { userOf } from './admission/proxy-users.ts'
 import type { AnswerHeaders } from './answers/headers.ts'
 import type { Problem } from './answers/problems.ts'
-import type { ArrivedBody } from './bodies/json-body.ts'
+import type { ArrivedBody } from './bodies/arriving-body.ts'
+import { bodyOf } from './bodies/json-body.ts'
 import type { FastRequest } from './fast-path/heads.ts'
-import { admittedRequestOf, answerNotServed, NotServed, noteForwardedClient } from './forwarded-client.ts'
+import { admittedRequestOf, NotServed, noteForwardedClient } from './forwarded-client.ts'
 import type { ClientLimiter } from './limits/limiter.ts'
 import { countAsForwarded, type RequestCounts } from './observability/answered-requests.ts'
 import { whenHalfClosed } from './requests/disconnects.ts'
-import { addRouteHook } from './route-hooks.ts'
 
 /** Names the node that clients may use directly, in forwarded answers. */
-export const LEADER_HEADER = 'baton-leader'
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Every node serves the route itself. */
-    servedByAll?: boolean
-  }
-}
+const LEADER_HEADER = 'baton-leader'
 
 /** Probes, metrics, and the files of the page are of the node itself. */
 const ownAccess: ReadonlySet<Access | undefined> = new Set(['probe', 'open', 'metrics', undefined])
 
-export interface ForwardingParts {
+type Forwarded = Pick<IncomingMessage, 'method' | 'url' | 'headers'>
+
+interface ForwardingParts {
   readonly cluster: Cluster
   readonly basePath: string
   readonly proxies: Proxies
   readonly limiter: ClientLimiter
   readonly requests: RequestCounts
-  readonly isSecure: boolean
   readonly instanceId: string
   /** Where clients reach this node; null if they should not use it directly. */
   readonly advertiseUrl: string | null
   readonly handOff: { readonly isDraining: boolean }
-  parse(request: FastifyRequest, body: ArrivedBody): unknown
 }
 
 /** A body as it arrived, of a request that this node does not serve, or not yet. */
@@ -57,46 +51,35 @@ class KeptBody {
   }
 }
 
-/** The bodies of forwarded requests that are what the follower has sent. */
-const intact = new WeakSet<IncomingMessage>()
-
 /** Hooks of the routes on a node with others: forward requests while another node leads, serve forwarded ones. */
 export class Forwarding {
+  readonly cluster: Cluster
   readonly #parts: ForwardingParts
 
   constructor(parts: ForwardingParts) {
     this.#parts = parts
+    this.cluster = parts.cluster
   }
 
   /** The address, host and scheme that a forwarded request had at the follower. Must run before admission. */
   admitForwarded(app: FastifyInstance): void {
-    const { cluster, basePath, limiter } = this.#parts
     app.addHook('onRequest', ({ raw }, reply, done) => {
-      const { headers, socket, method = '', url = '' } = raw
-      if (headers[FORWARDED_HEADER] === undefined) {
-        done()
-        return
+      if (raw.headers[FORWARDED_HEADER] !== undefined) {
+        this.#admit(raw, raw.socket)
+        reply.raw.setHeader(NODE_HEADER, this.cluster.nodeId)
       }
-      const target = url.slice(basePath.length)
-      const admitted = cluster.forwarder.admit({ method, target, headers }, socket)
-      if (typeof admitted === 'string') {
-        answerNotServed(reply, new NotServed(admitted))
-        return
-      }
-      limiter.exemptFromAddressLimit(socket)
-      noteForwardedClient(headers, admitted)
-      reply.raw.setHeader(NODE_HEADER, cluster.nodeId)
       done()
     })
   }
 
-  get leads(): boolean {
-    return this.#parts.cluster.leads
-  }
-
-  /** See `Leadership`. */
-  countRequest(): () => void {
-    return this.#parts.cluster.countRequest()
+  /** Checks the signature of a forwarded request, and notes who its client is. */
+  #admit({ method = '', url = '', headers }: Forwarded, socket: Socket): AdmittedRequest {
+    const { cluster, basePath, limiter } = this.#parts
+    const admitted = cluster.forwarder.admit({ method, target: url.slice(basePath.length), headers }, socket)
+    if (typeof admitted === 'string') throw new NotServed(admitted)
+    limiter.connections.exemptFromAddressLimit(socket)
+    noteForwardedClient(headers, admitted)
+    return admitted
   }
 
   /** Checks a forwarded request on the fast path. Returns headers of its answer, and why it is refused. */
@@ -105,36 +88,26 @@ export class Forwarding {
     body: Buffer,
     socket: Socket,
   ): { readonly headers: AnswerHeaders; readonly refusal: Problem | undefined } {
-    const { cluster, basePath, limiter, advertiseUrl } = this.#parts
-    const admitted = cluster.forwarder.admit({ method, target: url.slice(basePath.length), headers }, socket)
-    if (typeof admitted === 'string') throw new NotServed(admitted)
+    const { advertiseUrl } = this.#parts
+    const admitted = this.#admit({ method, url, headers }, socket)
     if (digestOf(body) !== admitted.digest) throw new NotServed('damaged')
-    limiter.exemptFromAddressLimit(socket)
-    noteForwardedClient(headers, admitted)
     const refusal = admission?.({ headers, rawHeaders: [], httpVersion: '1.1' })
     const named = refusal !== undefined || advertiseUrl === null ? [] : [LEADER_HEADER, advertiseUrl]
-    return { headers: [NODE_HEADER, cluster.nodeId, ...named], refusal }
+    return { headers: [NODE_HEADER, this.cluster.nodeId, ...named], refusal }
   }
 
-  /** Must run after the routes' other hooks that precede the handler. */
-  forwardRequests(app: FastifyInstance): void {
-    app.addHook('onRoute', (route: RouteOptions) => {
-      const { access, servedByAll } = route.config ?? {}
-      if (ownAccess.has(access) || servedByAll === true) return
-      addRouteHook(route, 'preValidation', this.#serveOrForward, 'first')
-    })
+  forwards({ config: { access, servedByAll } = {} }: RouteOptions): boolean {
+    return !ownAccess.has(access) && servedByAll !== true
   }
 
   /** Keeps the bytes of a body that this node must not parse, because it forwards or refuses the request. */
   readonly keepUnlessServed = ({ raw }: FastifyRequest, body: ArrivedBody): KeptBody | undefined => {
     const forwarded = admittedRequestOf(raw.headers)
-    if (forwarded === undefined) return this.#parts.cluster.leads ? undefined : new KeptBody(body)
-    if (digestOf(body.bytes) !== forwarded.digest) return new KeptBody(body)
-    intact.add(raw)
-    return undefined
+    const isServed = forwarded === undefined ? this.cluster.leads : digestOf(body.bytes) === forwarded.digest
+    return isServed ? undefined : new KeptBody(body)
   }
 
-  readonly #serveOrForward = (
+  readonly serveOrForward = (
     request: FastifyRequest,
     reply: FastifyReply,
     done: (error?: Error) => void,
@@ -143,16 +116,15 @@ export class Forwarding {
     const { raw } = request
     const forwarded = admittedRequestOf(raw.headers)
     if (forwarded !== undefined) {
-      const isIntact = intact.has(raw) || (request.body === undefined && forwarded.digest === EMPTY_DIGEST)
-      if (!isIntact || !cluster.leads) {
-        answerNotServed(reply, new NotServed(isIntact ? 'not_leading' : 'damaged'))
-        return
-      }
+      const { body } = request
+      const isIntact = body === undefined ? forwarded.digest === EMPTY_DIGEST : !(body instanceof KeptBody)
+      if (!isIntact) throw new NotServed('damaged')
+      if (!cluster.leads) throw new NotServed('not_leading')
       if (advertiseUrl !== null) reply.raw.setHeader(LEADER_HEADER, advertiseUrl)
     }
     const serveHere = () => {
       reply.raw.once('close', cluster.countRequest())
-      if (request.body instanceof KeptBody) request.body = this.#parts.parse(request, request.body.arrived)
+      if (request.body instanceof KeptBody) request.body = bodyOf(request, request.body.arrived)
       done()
     }
     if (cluster.leads) serveHere()
@@ -165,7 +137,7 @@ export class Forwarding {
   }
 
   async #forward(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
-    const { cluster, basePath, proxies, instanceId, isSecure } = this.#parts
+    const { cluster, basePath, proxies, instanceId } = this.#parts
     const { raw } = request
     const { headers, socket, method = 'GET', url = '/' } = raw
     const hangUp = new AbortController()
@@ -184,7 +156,7 @@ export class Forwarding {
       client: {
         address: proxies.addressOf(socket, headers),
         host: proxies.hostOf(socket, headers) ?? null,
-        scheme: proxies.schemeOf(socket, headers) ?? (isSecure ? 'https' : 'http'),
+        scheme: proxies.schemeOf(socket, headers),
         user: userOf(headers) ?? null,
         instanceId,
       },

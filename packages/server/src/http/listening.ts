@@ -90,7 +90,7 @@ export function closeGracefully(
     const deadline = performance.now() + closeMillis
     await cluster?.prepareToStop()
     closeIdle()
-    while (limiter.connections > 0 && performance.now() < deadline) {
+    while (limiter.connections.count > 0 && performance.now() < deadline) {
       await pause(IDLE_CHECK_MILLIS)
       closeIdle()
     }

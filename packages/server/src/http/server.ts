@@ -2,47 +2,44 @@ import { MAX_TASK_ID_LENGTH } from '@baton/protocol'
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { Cluster } from '../cluster/open-cluster.ts'
 import type { Log } from '../handoff/log.ts'
-import type { AccessRule } from './admission/access.ts'
-import { type AdmissionOptions, admission as admissionOf, admitRequests } from './admission/admission.ts'
+import { type AdmissionOptions, admission as admissionOf } from './admission/admission.ts'
 import { Proxies, trustProxies } from './admission/proxies.ts'
 import { signInByProxies } from './admission/proxy-users.ts'
 import { answerClientError, isTooLate } from './answers/client-errors.ts'
 import { keepOutOfCaches, secureAnswers, securityHeaders } from './answers/headers.ts'
 import { errorAnswers, problemMapper } from './answers/problems.ts'
 import { describeRoutes, descriptiveSchemas, openapiRoute } from './api-document/api-document.ts'
-import { acceptJsonBodies, answerExpectHeader, bodyOf } from './bodies/json-body.ts'
+import { acceptJsonBodies, answerExpectHeader } from './bodies/json-body.ts'
 import type { ShapeLimits } from './bodies/json-shape.ts'
 import { FastPath } from './fast-path/fast-path.ts'
 import { Forwarding, peerRoute } from './forwarding.ts'
-import { ClientLimiter, shedRequests } from './limits/limiter.ts'
+import { ClientLimiter } from './limits/limiter.ts'
 import type { ClientLimits } from './limits/limits.ts'
 import { closeGracefully } from './listening.ts'
-import { answerLog, countRequests, logRequests, RequestCounts } from './observability/answered-requests.ts'
-import { AuditLog, auditReloads, auditRequests } from './observability/audit.ts'
+import { answerLog, logRequests, RequestCounts } from './observability/answered-requests.ts'
+import { AuditLog, auditReloads } from './observability/audit.ts'
 import { allowHalfOpen } from './requests/disconnects.ts'
 import { paceReading } from './requests/paced-reading.ts'
-import { checkParameters } from './requests/parameters.ts'
 import { limitPipelining } from './requests/pipelining.ts'
-import { type ReadInTurn, ReadScheduler, scheduleReads } from './requests/read-scheduler.ts'
+import { type ReadInTurn, ReadScheduler } from './requests/read-scheduler.ts'
 import { TimeSlicer } from './requests/time-slicer.ts'
 import { DEFAULT_BODY_LIMIT_BYTES, type RouteContext } from './route-context.ts'
+import { hookRoutes } from './route-hooks.ts'
 import { auditRoutes, requesters } from './routes/audit-routes.ts'
 import { callBackRoute } from './routes/call-back-route.ts'
 import { controlRoutes } from './routes/control-routes.ts'
 import { eventsRoute, OpenStreams } from './routes/events-route.ts'
-import { gridRoute } from './routes/grid-route.ts'
 import { instanceRoutes } from './routes/instance-routes.ts'
 import { manifestRoute } from './routes/manifest-route.ts'
-import { healthRoutes, metricsRoute, scaleRoute, totalsRoute } from './routes/monitoring-routes.ts'
+import { monitoringRoutes } from './routes/monitoring-routes.ts'
 import { answerUnknownRoutes } from './routes/not-found.ts'
-import { apiReferenceRoute, pageRoutes, readPageFiles } from './routes/page-routes.ts'
+import { pageRoutes, readPageFiles } from './routes/page-routes.ts'
 import { releaseRoutes } from './routes/release-routes.ts'
 import { settingsRoutes } from './routes/settings-routes.ts'
 import { subscriptionRoutes } from './routes/subscription-routes.ts'
 import { tableRoutes } from './routes/table-routes.ts'
 import { taskRoutes } from './routes/task-routes.ts'
 import { throughputRoutes } from './routes/throughput-routes.ts'
-import { whoamiRoute } from './routes/whoami-route.ts'
 import { pullRoute, renewRoute, settleRoute } from './routes/worker-routes.ts'
 import { refusePlainHttp, serverOptions, serveTls, type TlsFiles } from './tls.ts'
 
@@ -109,7 +106,7 @@ export async function buildHttp({
     requestMillis: limits.requestMillis,
     ...timeouts,
   }
-  const proxies = new Proxies(trustedProxies)
+  const proxies = new Proxies(trustedProxies, tls !== null)
   const requesterOf = requesters(given.tokens, proxies)
   const context = { ...given, isSecure: tls !== null, cluster, requesterOf }
   const { handOff, tokens, log } = context
@@ -120,14 +117,12 @@ export async function buildHttp({
   const waitingPulls = () => handOff.waitingPulls
   const limiter = new ClientLimiter({ limits, tokens, proxies, log, waitingPulls })
   const { reached } = limiter
-  const admissionParts = { admissionOf: (rule: AccessRule) => admissionOf(rule, admission), limiter }
   const logAnswer =
     requestLog &&
     answerLog(requestLog, ({ socket, headers }) => ({
       address: proxies.addressOf(socket, headers),
-      scheme: proxies.schemeOf(socket, headers) ?? (context.isSecure ? 'https' : 'http'),
+      scheme: proxies.schemeOf(socket, headers),
     }))
-  const { isSecure } = context
   const forwarding =
     cluster === null
       ? null
@@ -139,14 +134,16 @@ export async function buildHttp({
           proxies,
           limiter,
           requests,
-          isSecure,
           handOff,
-          parse: bodyOf,
         })
   const slicer = new TimeSlicer()
-  const fastPath = new FastPath(admissionParts, {
+  const fastPath = new FastPath({
+    handOff,
+    keyOwner: context.keyOwner,
+    isSecure: context.isSecure,
+    admissionOf: (rule) => admissionOf(rule, admission),
+    limiter,
     problemOf,
-    context,
     requests,
     slicer,
     proxies,
@@ -192,26 +189,18 @@ export async function buildHttp({
   secureAnswers(app, context.isSecure)
   if (logAnswer !== null) logRequests(app, logAnswer)
   acceptJsonBodies(app, {
-    hold: limiter.received.hold,
+    limiter,
     slicer,
     callBackShape: callBackShape(limits),
     keepUnlessServed: forwarding?.keepUnlessServed ?? (() => undefined),
-    shapeMet: (fault, isCallBack) =>
-      reached.note(isCallBack && fault === 'elements' ? 'call-back-partitions' : 'body-shape'),
   })
-  admitRequests(app, admission)
-  shedRequests(app, limiter)
   const readScheduler = new ReadScheduler()
   const readInTurn: ReadInTurn = ({ headers, socket }, read) =>
     readScheduler.run(limiter.quotaKeyOf(headers, socket), socket, read)
-  scheduleReads(app, readInTurn)
-  checkParameters(app)
-  auditRequests(app, { audit, tokens: context.tokens, proxies })
-  countRequests(app, requests)
-  forwarding?.forwardRequests(app)
+  const auditRules = { audit, tokens, proxies }
+  hookRoutes(app, { admission, limiter, requests, auditRules, readInTurn, forwarding })
   answerUnknownRoutes(app, admission, requests, basePath)
   await describeRoutes(app, { basePath, tableField: context.tableField })
-  const pageFiles = readPageFiles()
   const streams = new OpenStreams()
   // Their clients connect again, and get the events of the new leader.
   handOff.onLeadershipLost = () => streams.end()
@@ -227,24 +216,18 @@ export async function buildHttp({
         tableRoutes(uncached, context)
         releaseRoutes(uncached, context)
         taskRoutes(uncached, context)
-        totalsRoute(uncached, context)
-        scaleRoute(uncached, context)
         throughputRoutes(uncached, context)
-        gridRoute(uncached, context)
         manifestRoute(uncached, context, readInTurn)
         controlRoutes(uncached, context)
         settingsRoutes(uncached, context)
         subscriptionRoutes(uncached, context)
-        healthRoutes(uncached, context)
-        metricsRoute(uncached, context, requests, limiter)
+        monitoringRoutes(uncached, context, requests, limiter)
         auditRoutes(uncached, context, audit)
-        whoamiRoute(uncached, context)
         if (cluster !== null) peerRoute(uncached, cluster)
       })
       openapiRoute(routes)
       eventsRoute(routes, context, streams, limiter)
-      pageRoutes(routes, pageFiles)
-      apiReferenceRoute(routes, pageFiles)
+      pageRoutes(routes, readPageFiles())
     },
     { prefix: basePath },
   )
@@ -256,7 +239,7 @@ export async function buildHttp({
   fastPath.interceptConnections(app.server)
   if (tls !== null) refusePlainHttp(app)
   // Runs first, for connections of the fast path and of Node's server alike.
-  limiter.interceptConnections(app.server)
+  limiter.connections.interceptConnections(app.server)
   app.addHook('onClose', async () => limiter.stop())
   answerExpectHeader(app, Math.max(context.callBackLimitBytes, DEFAULT_BODY_LIMIT_BYTES))
   admission.tokens?.onReload(() => fastPath.forgetHeads())

@@ -65,10 +65,6 @@ export class TlsFiles {
     this.#file.onReload(listener)
   }
 
-  follow(server: Server): void {
-    this.#file.onReload(() => server.setSecureContext(this.options))
-  }
-
   close(): void {
     this.#file.close()
   }
@@ -152,7 +148,7 @@ const isLetter = (byte: number) => (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x
  */
 export function serveTls(app: FastifyInstance, tls: TlsFiles): void {
   const server = app.server as unknown as Server
-  tls.follow(server)
+  tls.onReload(() => server.setSecureContext(tls.options))
   const shaking = new Map<string, Socket>()
   let isClosing = false
   server.on('connection', (socket: Socket) => {

@@ -32,17 +32,19 @@ async function laneBefore({ serve = echo, keepAliveTimeout = 72_000, headTimeout
   const admission: Admission = ({ headers }) =>
     headers.authorization === undefined ? undefined : { code: 'token_unknown', detail: 'no' }
   const limiter = openLimiter()
-  const context = { handOff, keyOwner: keyOwners(null), isSecure: false } as never
-  const parts = {
+  const fastPath = new FastPath({
+    handOff,
+    keyOwner: keyOwners(null),
+    isSecure: false,
+    admissionOf: () => admission,
+    limiter,
     problemOf,
-    context,
     requests,
     proxies: new Proxies([]),
     logAnswer: null,
     slicer: new TimeSlicer(),
     forwarding: null,
-  }
-  const fastPath = new FastPath({ admissionOf: () => admission, limiter }, parts)
+  })
   fastPath.addRoute('GET', '', '/pull', 'pull', serve)
   fastPath.addRoute('POST', '', '/settle', 'worker', serve)
   const handedOver = new Promise<void>((resolve) => server.on('connection', () => resolve()))

@@ -1,25 +1,14 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import Fastify from 'fastify'
 import { describe, expect, test } from 'vitest'
-import {
-  apiReferenceRoute,
-  type PageFile,
-  pageRoutes,
-  readPageFiles,
-} from '../../src/http/routes/page-routes.ts'
+import { type PageFile, pageRoutes, readPageFiles } from '../../src/http/routes/page-routes.ts'
 
 const files = readPageFiles()
 const assets = [...files.keys()].filter((path) => path.startsWith('assets/'))
 
 function served(given: ReadonlyMap<string, PageFile> = files, prefix = '') {
   const app = Fastify()
-  app.register(
-    async (routes) => {
-      pageRoutes(routes, given)
-      apiReferenceRoute(routes, given)
-    },
-    { prefix },
-  )
+  app.register(async (routes) => pageRoutes(routes, given), { prefix })
   return app
 }
 

@@ -46,13 +46,6 @@ export const accessRules = {
   audit: { roles: ['operator'], effect: 'read', tasks: 'all', urgency: 'view', actor: 'operator' },
   operator: { roles: ['operator'], effect: 'control', tasks: 'one', urgency: 'urgent', actor: 'operator' },
   fleet: { roles: ['operator'], effect: 'control', tasks: 'all', urgency: 'urgent', actor: 'operator' },
-  subscriptions: {
-    roles: ['operator'],
-    effect: 'control',
-    tasks: 'all',
-    urgency: 'urgent',
-    actor: 'operator',
-  },
   seal: { roles: withProducer, effect: 'control', tasks: 'one', urgency: 'urgent', actor: 'operator' },
   settings: { roles: withProducer, effect: 'control', tasks: 'one', urgency: 'urgent', actor: 'producer' },
 } as const satisfies Record<string, AccessRule>
@@ -60,12 +53,6 @@ export const accessRules = {
 export type CheckedAccess = keyof typeof accessRules
 /** Probes have no row: they are not checked at all. */
 export type Access = CheckedAccess | 'probe'
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    access?: Access
-  }
-}
 
 /** Undefined for probes, and for requests without a route. */
 export function accessRule(access: Access | undefined): AccessRule | undefined {

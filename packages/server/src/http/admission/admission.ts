@@ -1,9 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { ProblemCode } from '@baton/protocol'
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Problem, sendProblem } from '../answers/problems.ts'
 import { admittedRequestOf } from '../forwarded-client.ts'
-import { addRouteHook } from '../route-hooks.ts'
 import { type Access, type AccessRule, accessRule } from './access.ts'
 import { browserFault, crossSiteFault, type HostRule } from './browser-defence.ts'
 import { userOf } from './proxy-users.ts'
@@ -36,19 +35,9 @@ export type Admission = (request: RequestHead) => Problem | undefined
 
 type RequestHead = Pick<IncomingMessage, 'headers' | 'rawHeaders' | 'httpVersion'>
 
-/** Requires every route to declare who may call it, and adds the check as its first hook. */
-export function admitRequests(app: FastifyInstance, options: AdmissionOptions): void {
-  app.addHook('onRoute', (route: RouteOptions) => {
-    const access = route.config?.access
-    if (access === undefined)
-      throw new Error(`the route ${route.method} ${route.url} does not declare its access`)
-    const rule = accessRule(access)
-    if (rule === undefined) return
-    addRouteHook(route, 'onRequest', refusing(admission(rule, options)), 'first')
-  })
-}
-
-function refusing(refusalOf: Admission) {
+/** The check of one route, as a hook. */
+export function admitting(rule: AccessRule, options: AdmissionOptions) {
+  const refusalOf = admission(rule, options)
   return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     const refusal = refusalOf(request.raw)
     if (refusal === undefined) done()

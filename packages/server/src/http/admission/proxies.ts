@@ -12,9 +12,11 @@ const MOST_HOPS = 20
 export class Proxies {
   readonly #trusted: BlockList
   readonly #isEmpty: boolean
+  readonly #isSecure: boolean
 
-  /** Addresses, or networks in CIDR notation. */
-  constructor(trusted: readonly string[]) {
+  /** Addresses, or networks in CIDR notation. `isSecure`: whether this node serves TLS. */
+  constructor(trusted: readonly string[], isSecure = false) {
+    this.#isSecure = isSecure
     this.#isEmpty = trusted.length === 0
     this.#trusted = listOfNetworks(trusted)
   }
@@ -45,12 +47,13 @@ export class Proxies {
     return forwarded ?? headers.host
   }
 
-  /** The scheme that the client used, `http` or `https`, as reported by a trusted proxy. */
-  schemeOf(socket: Pick<Socket, 'remoteAddress'>, headers: IncomingHttpHeaders): string | undefined {
+  /** The scheme that the client used, as reported by a trusted proxy, or else that of this node. */
+  schemeOf(socket: Pick<Socket, 'remoteAddress'>, headers: IncomingHttpHeaders): string {
     const client = admittedRequestOf(headers)
     if (client !== undefined) return client.scheme
     const forwarded = this.#forwarded(socket, headers['x-forwarded-proto'])?.toLowerCase()
-    return forwarded === 'http' || forwarded === 'https' ? forwarded : undefined
+    if (forwarded === 'http' || forwarded === 'https') return forwarded
+    return this.#isSecure ? 'https' : 'http'
   }
 
   /** Whether one of them is connected to this node. */
@@ -66,12 +69,10 @@ export class Proxies {
 
   /** Proxies append their value, so the last one is from the proxy that is connected to this node. */
   #forwarded(
-    { remoteAddress }: Pick<Socket, 'remoteAddress'>,
+    socket: Pick<Socket, 'remoteAddress'>,
     header: string | string[] | undefined,
   ): string | undefined {
-    if (header === undefined) return undefined
-    const address = plain(remoteAddress)
-    if (address === null || !this.isTrusted(address)) return undefined
+    if (header === undefined || !this.isPeer(socket)) return undefined
     const last = String(header).split(',').at(-1)?.trim()
     return last === '' ? undefined : last
   }

@@ -41,22 +41,13 @@ const presentAttempt = ({ startedAt, endedAt, ...attempt }: AttemptView): Attemp
   endedAt: timestampOrNull(endedAt),
 })
 
-export function presentParked({
-  taskId,
-  level,
-  index,
-  spelling,
-  attempts,
-  reason,
-}: ParkedNotice): ParkedEvent {
-  return {
-    taskId,
-    partition_name: nameOf(taskId, { level, index, spelling }),
-    priorityLevel: level,
-    attempts,
-    reason,
-  }
-}
+export const presentParked = (notice: ParkedNotice): ParkedEvent => ({
+  taskId: notice.taskId,
+  partition_name: nameOf(notice.taskId, notice),
+  priorityLevel: notice.level,
+  attempts: notice.attempts,
+  reason: notice.reason,
+})
 
 interface Work {
   readonly progress?: Progress | null

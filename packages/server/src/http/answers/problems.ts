@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import {
   type CheckFailure,
   listedViolations,
@@ -12,7 +13,6 @@ import type { HandOff } from '../../handoff/hand-off.ts'
 import type { Log } from '../../handoff/log.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import { answerNotServed, NotServed } from '../forwarded-client.ts'
-import { lingerUntilSent } from './lingering-close.ts'
 
 interface ProblemOptions {
   readonly extra?: ProblemExtra
@@ -75,6 +75,35 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
   lingerUntilSent(reply.request.raw)
   const { status, headers, body } = writtenProblem(problem)
   return reply.code(status).headers(headers).send(body)
+}
+
+/** How much of a refused body is read and discarded before the connection is closed. */
+const MOST_DISCARDED_BYTES = 64 * 2 ** 20
+
+/**
+ * Lets a client that sends its whole request before it reads the response, such as Python's urllib, read the
+ * refusal of its body. If a connection is closed while unread bytes arrive, the kernel resets it, and the
+ * client gets an error instead of the response. So the rest of the body is read and discarded first. How long
+ * that takes is bounded by the time in which a request must arrive.
+ */
+export function lingerUntilSent(request: IncomingMessage): void {
+  if (request.complete) return
+  const { socket } = request
+  // Node calls this after the last response of the connection.
+  const close = socket.destroySoon
+  socket.destroySoon = () => {
+    socket.destroySoon = close
+    if (request.complete) {
+      socket.destroySoon()
+      return
+    }
+    const most = socket.bytesRead + MOST_DISCARDED_BYTES
+    request.on('data', () => {
+      if (socket.bytesRead > most) socket.destroy()
+    })
+    request.once('end', () => socket.destroySoon())
+    socket.end()
+  }
 }
 
 /** The body is a Buffer: to a string Fastify would add a charset, which this media type does not have. */
@@ -150,25 +179,6 @@ export function errorAnswers(
     return sendProblem(reply, problemOf(error, request))
   }
 }
-
-/** Only the limit of call-backs can be configured, so only that message names the setting. */
-export function tooLarge(limitBytes: number, isCallBack: boolean): string {
-  const limit = `${Number((limitBytes / 2 ** 20).toFixed(3))} MiB`
-  return isCallBack
-    ? `the body is larger than ${limit}, the limit of a call-back; send several arrays, or raise the limit with --body-limit-mb`
-    : `the body is larger than ${limit}, the limit of this route`
-}
-
-const inThousands = (count: number) => count.toLocaleString('en-US')
-
-export function tooManyElements(limit: number, isCallBack: boolean): string {
-  return isCallBack
-    ? `the array has more than ${inThousands(limit)} descriptors, the limit of a call-back; send several arrays, or raise the limit with --max-call-back-partitions`
-    : `the array has more than ${inThousands(limit)} elements; send several arrays`
-}
-
-export const tooManyValues = (limit: number): string =>
-  `the body has more than ${inThousands(limit)} values; send several arrays`
 
 function codeOf(error: unknown): string {
   return String((error as { code?: unknown } | null)?.code)

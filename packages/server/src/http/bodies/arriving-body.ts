@@ -1,17 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { RequestProblem } from '../answers/problems.ts'
-import type { BodyHold, HoldBody } from '../limits/received-bytes.ts'
-import { SharedListeners } from '../requests/disconnects.ts'
+import { soleViolation } from '@baton/protocol'
+import { brokenContract, RequestProblem } from '../answers/problems.ts'
+import type { ClientLimiter } from '../limits/limiter.ts'
+import type { BodyHold } from '../limits/received-bytes.ts'
+import { whenClosed } from '../requests/disconnects.ts'
 import type { TimeSlicer } from '../requests/time-slicer.ts'
-import { JsonShape, type ShapeFault, type ShapeLimits } from './json-shape.ts'
+import { JsonShape, MAX_DEPTH, type ShapeFault, type ShapeLimits } from './json-shape.ts'
 
 const holds = new WeakMap<IncomingMessage, BodyHold>()
-
-function rememberHold(request: IncomingMessage, hold: BodyHold): void {
-  holds.set(request, hold)
-}
 
 /** Keeps the bytes of a request counted until `work` is done, even if its connection closes. */
 export async function whileHeld<Result>(
@@ -34,22 +32,27 @@ const TOO_MUCH_RECEIVED =
 export interface ArrivalRules {
   readonly limitBytes: number
   readonly shape: ShapeLimits
-  /** True for all routes except call-backs. Urgent bodies may use reserved memory. */
-  readonly isUrgent: boolean
-  readonly hold: HoldBody
+  /** Other bodies are urgent, and may use reserved memory. */
+  readonly isCallBack: boolean
+  readonly isCompressed: boolean
+  readonly limiter: Pick<ClientLimiter, 'received' | 'reached'>
   /** Checks the shape of large bodies. */
   readonly slicer: TimeSlicer
-  tooLarge(): string
-  shapeFault(fault: ShapeFault, oversized: number | undefined): RequestProblem
 }
 
-/** `cuts` are the positions at which a large array can be cut into pieces. */
-type Done = (error: Error | null, bytes?: Buffer, cuts?: readonly number[]) => void
+/** A complete body, and the positions at which a large array can be cut into pieces. */
+export interface ArrivedBody {
+  readonly bytes: Buffer
+  readonly cuts: readonly number[]
+}
 
-const closes = new SharedListeners('close')
+const NO_BYTES = Buffer.alloc(0)
 /** More is checked in slices. Until it is complete, a body costs only memory: thousands may never end. */
 const CHECKED_AT_ONCE_BYTES = 64 * 1024
 const STEP_BYTES = 8 * 1024
+const LEAST_BUFFER_BYTES = 1024
+/** A body is copied a few times while it grows, and little of its buffer stays unused. */
+const GROWTH = 1.5
 
 /**
  * Reads the body of a request, decompressed if necessary, and refuses it as soon as it exceeds a limit. So a
@@ -60,11 +63,13 @@ export class ArrivingBody {
   readonly #response: ServerResponse | undefined
   readonly #payload: Readable
   readonly #rules: ArrivalRules
-  readonly #done: Done
+  readonly #arrived: (body: ArrivedBody) => void
+  readonly #refused: (error: Error) => void
   readonly #shape: JsonShape
   readonly #hold: BodyHold
   #source: Readable
-  readonly #received = new ReceivedPieces()
+  /** Begins with the body; what follows its bytes is not used yet. */
+  #received: Buffer = NO_BYTES
   #bytes = 0
   #checkedBytes = 0
   #sentBytes = 0
@@ -72,43 +77,43 @@ export class ArrivingBody {
   #isChecking = false
   #hasEnded = false
   #isReleased = false
+  #unwatch: () => void = () => undefined
 
   constructor(
     request: IncomingMessage,
     response: ServerResponse | undefined,
     payload: Readable,
     rules: ArrivalRules,
-    done: Done,
+    arrived: (body: ArrivedBody) => void,
+    refused: (error: Error) => void,
   ) {
     this.#request = request
     this.#response = response
     this.#payload = payload
     this.#source = payload
     this.#rules = rules
-    this.#done = done
+    this.#arrived = arrived
+    this.#refused = refused
     this.#shape = new JsonShape(rules.shape)
-    this.#hold = rules.hold(rules.isUrgent, request.socket.remoteAddress, () =>
+    this.#hold = rules.limiter.received.hold(!rules.isCallBack, request.socket.remoteAddress, () =>
       this.#fail(new RequestProblem('overloaded', TOO_MUCH_RECEIVED)),
     )
   }
 
-  read(isCompressed: boolean): void {
-    rememberHold(this.#request, this.#hold)
+  read(): void {
+    const { isCompressed } = this.#rules
+    holds.set(this.#request, this.#hold)
     // Whichever closes first: some responses are never sent, and a connection outlives many.
     this.#response?.once('close', this.#release)
-    closes.add(this.#request.socket, this.#release)
-    if (this.#announcedBytes > this.#rules.limitBytes) {
-      this.#fail(new RequestProblem('body_too_large', this.#rules.tooLarge()))
+    this.#unwatch = whenClosed(this.#request.socket, this.#release)
+    if (Number(this.#request.headers['content-length'] ?? 0) > this.#rules.limitBytes) {
+      this.#failAsTooLarge()
       return
     }
     if (isCompressed) this.#source = this.#expanded()
     this.#source.on('data', this.#onData).on('end', this.#onEnd).on('error', this.#onError)
     // pipe() does not forward errors of its source.
     if (isCompressed) this.#payload.on('error', this.#onError)
-  }
-
-  get #announcedBytes(): number {
-    return Number(this.#request.headers['content-length'] ?? 0)
   }
 
   #expanded(): Readable {
@@ -122,22 +127,42 @@ export class ArrivingBody {
     if (this.#isOver) return
     this.#bytes += chunk.length
     if (Math.max(this.#bytes, this.#sentBytes) > this.#rules.limitBytes) {
-      this.#fail(new RequestProblem('body_too_large', this.#rules.tooLarge()))
+      this.#failAsTooLarge()
       return
     }
     if (!this.#hold.add(chunk.length)) {
       this.#fail(new RequestProblem('overloaded', TOO_MUCH_RECEIVED))
       return
     }
-    this.#received.add(chunk)
+    this.#keep(chunk)
     if (this.#bytes > CHECKED_AT_ONCE_BYTES && !this.#isChecking) this.#checkInSteps()
   }
 
+  /** Copies all chunks but the first: even one of a byte keeps a whole buffer in memory. */
+  #keep(chunk: Buffer): void {
+    const before = this.#bytes - chunk.length
+    if (before === 0) {
+      this.#received = chunk
+      return
+    }
+    if (this.#bytes > this.#received.length) {
+      const capacity = Math.max(LEAST_BUFFER_BYTES, Math.ceil(GROWTH * this.#bytes))
+      const larger = Buffer.allocUnsafeSlow(capacity)
+      this.#received.copy(larger, 0, 0, before)
+      this.#received = larger
+    }
+    chunk.copy(this.#received, before)
+  }
+
   #check(): void {
-    const bytes = this.#received.next(STEP_BYTES)
-    this.#checkedBytes += bytes.length
+    const end = Math.min(this.#bytes, this.#checkedBytes + STEP_BYTES)
+    const bytes = this.#received.subarray(this.#checkedBytes, end)
+    this.#checkedBytes = end
     const fault = this.#shape.take(bytes)
-    if (fault !== undefined) this.#fail(this.#rules.shapeFault(fault, this.#shape.oversized))
+    if (fault === undefined) return
+    const { limiter, isCallBack } = this.#rules
+    limiter.reached.note(isCallBack && fault === 'elements' ? 'call-back-partitions' : 'body-shape')
+    this.#fail(shapeProblem(fault, this.#shape.oversized, this.#rules))
   }
 
   /** Nothing more is read until everything that has arrived is checked. */
@@ -175,7 +200,7 @@ export class ArrivingBody {
     if (this.#isOver) return
     this.#isOver = true
     this.#hold.arrived()
-    this.#done(null, this.#received.take(), this.#shape.cuts)
+    this.#arrived({ bytes: this.#received.subarray(0, this.#bytes), cuts: this.#shape.cuts })
   }
 
   readonly #onError = (error: Error): void => {
@@ -190,102 +215,68 @@ export class ArrivingBody {
     if (this.#isReleased) return
     this.#isReleased = true
     this.#response?.off('close', this.#release)
-    closes.remove(this.#request.socket, this.#release)
+    this.#unwatch()
     this.#hold.release()
+  }
+
+  #failAsTooLarge(): void {
+    this.#fail(new RequestProblem('body_too_large', tooLarge(this.#rules)))
   }
 
   /** Reads and discards the rest of the body, so that the client gets to read the response. */
   #fail(error: Error): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#received.drop()
+    this.#received = NO_BYTES
     this.#release()
     if (this.#source !== this.#payload) {
       this.#payload.unpipe()
       this.#source.destroy()
     }
     this.#payload.resume()
-    this.#done(error)
+    this.#refused(error)
   }
 }
 
-const LEAST_PIECE_BYTES = 1024
-const LARGEST_PIECE_BYTES = 64 * 1024
-/** A chunk of this size is kept as it is, if it is most of the buffer that it keeps in memory. */
-const LARGE_CHUNK_BYTES = 4096
-
-/** Small chunks are copied into larger pieces: even a chunk of one byte keeps a whole buffer in memory. */
-class ReceivedPieces {
-  #pieces: Buffer[] = []
-  #bytes = 0
-  /** How many bytes of the last piece are used. */
-  #used = 0
-  /** The place of what `next` returns: a piece, and a position in it. */
-  #piece = 0
-  #at = 0
-
-  add(chunk: Buffer): void {
-    this.#bytes += chunk.length
-    if (this.#pieces.length === 0 || isKept(chunk)) {
-      this.#push(chunk, chunk.length)
-      return
-    }
-    for (let at = 0; at < chunk.length; ) {
-      const last = this.#pieces.at(-1)
-      if (last === undefined || this.#used === last.length) {
-        // As large as all before it, so that little of it stays unused.
-        const bytes = Math.max(
-          LEAST_PIECE_BYTES,
-          chunk.length - at,
-          Math.min(LARGEST_PIECE_BYTES, this.#bytes),
-        )
-        this.#push(Buffer.allocUnsafeSlow(bytes), 0)
-        continue
-      }
-      const copied = chunk.copy(last, this.#used, at)
-      this.#used += copied
-      at += copied
-    }
-  }
-
-  /** The next bytes that were not returned before, at most `most`. Must not be called when there are none. */
-  next(most: number): Buffer {
-    let piece = this.#pieces[this.#piece]
-    while (piece !== undefined && this.#at === piece.length) {
-      this.#piece += 1
-      this.#at = 0
-      piece = this.#pieces[this.#piece]
-    }
-    if (piece === undefined) throw new Error('all bytes of the body were returned before')
-    const end = this.#piece === this.#pieces.length - 1 ? this.#used : piece.length
-    const bytes = piece.subarray(this.#at, Math.min(end, this.#at + most))
-    this.#at += bytes.length
-    return bytes
-  }
-
-  /** All bytes; nothing is kept. */
-  take(): Buffer {
-    const pieces = this.#pieces
-    const bytes = this.#bytes
-    this.drop()
-    const [first] = pieces
-    // `concat` fills missing bytes with zeros, and cuts off the unused end of the last piece.
-    return pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces, bytes)
-  }
-
-  drop(): void {
-    this.#pieces = []
-    this.#bytes = 0
-  }
-
-  #push(piece: Buffer, used: number): void {
-    const last = this.#pieces.at(-1)
-    if (last !== undefined && this.#used < last.length)
-      this.#pieces[this.#pieces.length - 1] = last.subarray(0, this.#used)
-    this.#pieces.push(piece)
-    this.#used = used
-  }
+/** Only the limit of call-backs can be configured, so only that message names the setting. */
+function tooLarge({ limitBytes, isCallBack }: ArrivalRules): string {
+  const limit = `${Number((limitBytes / 2 ** 20).toFixed(3))} MiB`
+  return isCallBack
+    ? `the body is larger than ${limit}, the limit of a call-back; send several arrays, or raise the limit with --body-limit-mb`
+    : `the body is larger than ${limit}, the limit of this route`
 }
 
-const isKept = ({ length, buffer }: Buffer): boolean =>
-  length >= LARGE_CHUNK_BYTES && 2 * length >= buffer.byteLength
+const inThousands = (count: number) => count.toLocaleString('en-US')
+
+function tooManyElements(limit: number, isCallBack: boolean): string {
+  return isCallBack
+    ? `the array has more than ${inThousands(limit)} descriptors, the limit of a call-back; send several arrays, or raise the limit with --max-call-back-partitions`
+    : `the array has more than ${inThousands(limit)} elements; send several arrays`
+}
+
+const tooManyValues = (limit: number): string =>
+  `the body has more than ${inThousands(limit)} values; send several arrays`
+
+/** The same body in several smaller ones would be accepted, unless it is too deep or one element too large. */
+function shapeProblem(
+  fault: ShapeFault,
+  oversized: number | undefined,
+  { shape: { elements, values, elementBytes }, isCallBack }: ArrivalRules,
+): RequestProblem {
+  switch (fault) {
+    case 'elements':
+      return new RequestProblem('body_too_large', tooManyElements(elements, isCallBack))
+    case 'values':
+      return new RequestProblem('body_too_large', tooManyValues(values))
+    case 'depth':
+      return brokenContract(
+        'the body was rejected before parsing',
+        soleViolation('', `the body is nested more than ${MAX_DEPTH} levels deep`),
+      )
+    case 'element-size':
+      return brokenContract(
+        'the body was rejected before parsing',
+        soleViolation(`/${oversized}`, `an element can have at most ${elementBytes / 1024} KiB`),
+      )
+  }
+}

@@ -1,51 +1,28 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
-import { soleViolation } from '@baton/protocol'
 import type {
   FastifyContextConfig,
   FastifyInstance,
   FastifyReply,
   FastifyRequest,
-  RouteOptions,
+  preParsingHookHandler,
 } from 'fastify'
-import {
-  brokenContract,
-  RequestProblem,
-  TYPE_NOT_JSON,
-  tooLarge,
-  tooManyElements,
-  tooManyValues,
-} from '../answers/problems.ts'
-import type { HoldBody } from '../limits/received-bytes.ts'
+import { RequestProblem, TYPE_NOT_JSON } from '../answers/problems.ts'
 import type { TimeSlicer } from '../requests/time-slicer.ts'
-import { type ArrivalRules, ArrivingBody } from './arriving-body.ts'
+import { type ArrivalRules, type ArrivedBody, ArrivingBody } from './arriving-body.ts'
 import { JsonArrayText } from './json-array.ts'
-import { NotJson, parseJsonBytes } from './json-bytes.ts'
-import { MAX_DEPTH, type ShapeFault, type ShapeLimits } from './json-shape.ts'
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** The route accepts an empty body, whatever its content type. */
-    bodyOptional?: boolean
-  }
-}
+import { parseJsonBytes } from './json-bytes.ts'
+import type { ShapeLimits } from './json-shape.ts'
 
 type Done = (error: Error | null, body?: unknown) => void
 
-/** A complete body, and where it can be cut into pieces. */
-export interface ArrivedBody {
-  readonly bytes: Buffer
-  readonly cuts: readonly number[]
-}
-
 /** How bodies are received. Their limits depend on the route. */
 interface BodyRules {
-  readonly hold: HoldBody
+  readonly limiter: ArrivalRules['limiter']
   readonly slicer: TimeSlicer
   readonly callBackShape: ShapeLimits
   /** Returns what the route gets instead of the parsed body, for a request that another node may serve. */
   keepUnlessServed(request: FastifyRequest, body: ArrivedBody): unknown
-  shapeMet(fault: ShapeFault, isCallBack: boolean): void
 }
 
 /** All bodies but call-backs. 10,000 settlements with all fields have 80,000 values. */
@@ -67,104 +44,46 @@ export function acceptJsonBodies(app: FastifyInstance, rules: BodyRules): void {
       done(new RequestProblem('unsupported_media_type', fault))
       return
     }
-    const arrived = (error: Error | null, bytes: Buffer = NO_BYTES, cuts: readonly number[] = []) => {
-      if (error === null) readJson(request, { bytes, cuts }, rules, done)
-      else done(error)
+    const arrived = (body: ArrivedBody) => {
+      try {
+        done(null, rules.keepUnlessServed(request, body) ?? bodyOf(request, body))
+      } catch (error) {
+        done(error as Error)
+      }
     }
-    const arrival = arrivalRules(request, rules)
-    const { raw } = request
-    new ArrivingBody(raw, responses.get(raw), payload, arrival, arrived).read(isCompressed(request))
+    const { raw, routeOptions } = request
+    const isFromProducer = isCallBack(routeOptions.config)
+    const arrival = {
+      limitBytes: routeOptions.bodyLimit,
+      shape: isFromProducer ? rules.callBackShape : OTHER_SHAPE,
+      isCallBack: isFromProducer,
+      isCompressed: raw.headers['content-encoding']?.toLowerCase() === 'gzip',
+      limiter: rules.limiter,
+      slicer: rules.slicer,
+    }
+    new ArrivingBody(raw, responses.get(raw), payload, arrival, arrived, done).read()
   })
   app.addContentTypeParser('*', refuseOtherTypes)
-  app.addHook('onRoute', (route: RouteOptions) => {
-    if (route.method !== 'POST' && route.method !== 'PATCH') return
-    route.preParsing = ({ raw: request }, { raw: response }, _payload, done) => {
-      responses.set(request, response)
-      done(null)
-    }
-    if (route.config?.bodyOptional !== true) route.preValidation = demandBody
-  })
+}
+
+/** Before a body is parsed. Parsers do not get the response. */
+export const noteResponse: preParsingHookHandler = ({ raw: request }, { raw: response }, _payload, done) => {
+  responses.set(request, response)
+  done(null)
 }
 
 /** Only call-backs can be large. A large one is passed to its route as a `JsonArrayText`. */
 const isCallBack = ({ access }: FastifyContextConfig) => access === 'call-back'
 
-function arrivalRules({ routeOptions }: FastifyRequest, rules: BodyRules): ArrivalRules {
-  const { bodyLimit, config } = routeOptions
-  const isFromProducer = isCallBack(config)
-  const shape = isFromProducer ? rules.callBackShape : OTHER_SHAPE
-  return {
-    limitBytes: bodyLimit,
-    shape,
-    isUrgent: !isFromProducer,
-    hold: rules.hold,
-    slicer: rules.slicer,
-    tooLarge: () => tooLarge(bodyLimit, isFromProducer),
-    shapeFault: (fault, oversized) => {
-      rules.shapeMet(fault, isFromProducer)
-      return shapeProblem(fault, oversized, shape, isFromProducer)
-    },
-  }
-}
-
-/** The same body in several smaller ones would be accepted, unless it is too deep or one element too large. */
-function shapeProblem(
-  fault: ShapeFault,
-  oversized: number | undefined,
-  { elements, values, elementBytes }: ShapeLimits,
-  isCallBack: boolean,
-): RequestProblem {
-  switch (fault) {
-    case 'elements':
-      return new RequestProblem('body_too_large', tooManyElements(elements, isCallBack))
-    case 'values':
-      return new RequestProblem('body_too_large', tooManyValues(values))
-    case 'depth':
-      return brokenContract(
-        'the body was rejected before parsing',
-        soleViolation('', `the body is nested more than ${MAX_DEPTH} levels deep`),
-      )
-    case 'element-size':
-      return brokenContract(
-        'the body was rejected before parsing',
-        soleViolation(`/${oversized}`, `an element can have at most ${elementBytes / 1024} KiB`),
-      )
-  }
-}
-
-const NO_BYTES = Buffer.alloc(0)
-
 /** Without a body and a content type, no parser ran. Answers as for an empty body. */
-function demandBody(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
-  if (request.body === undefined) parsedBody(NO_BYTES)
+export function demandBody(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
+  if (request.body === undefined) parseJsonBytes(Buffer.alloc(0))
   done()
-}
-
-function readJson(
-  request: FastifyRequest,
-  body: ArrivedBody,
-  { keepUnlessServed }: BodyRules,
-  done: Done,
-): void {
-  try {
-    done(null, keepUnlessServed(request, body) ?? bodyOf(request, body))
-  } catch (error) {
-    done(error as Error)
-  }
 }
 
 export function bodyOf({ routeOptions: { config } }: FastifyRequest, { bytes, cuts }: ArrivedBody): unknown {
   if (bytes.length === 0 && config.bodyOptional === true) return undefined
-  return cuts.length > 0 && isCallBack(config) ? new JsonArrayText(bytes, cuts) : parsedBody(bytes)
-}
-
-export function parsedBody(bytes: Buffer): unknown {
-  try {
-    return parseJsonBytes(bytes)
-  } catch (error) {
-    if (error instanceof NotJson) throw new RequestProblem('body_not_json', error.message)
-    throw error
-  }
+  return cuts.length > 0 && isCallBack(config) ? new JsonArrayText(bytes, cuts) : parseJsonBytes(bytes)
 }
 
 function declaredOtherwise({ headers }: FastifyRequest): string | undefined {
@@ -180,10 +99,6 @@ function declaredOtherwise({ headers }: FastifyRequest): string | undefined {
     return 'the body must be sent with Content-Encoding: gzip or without Content-Encoding'
   }
   return undefined
-}
-
-function isCompressed({ headers }: FastifyRequest): boolean {
-  return headers['content-encoding']?.toLowerCase() === 'gzip'
 }
 
 /** Clients such as curl send a form's content type with an empty body. */

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { parseExactJson } from '@baton/protocol'
+import { RequestProblem } from '../answers/problems.ts'
 
 /** Searching a longer text would block the event loop; its error has no position. */
 const MAX_SEARCHED = 2 ** 17
@@ -29,8 +30,10 @@ function isUnexpected(text: string): boolean {
 }
 
 /** The bytes are not valid JSON; the message says where. */
-export class NotJson extends Error {
-  override name = 'NotJson'
+export class NotJson extends RequestProblem {
+  constructor(detail: string) {
+    super('body_not_json', detail)
+  }
 }
 
 export const BYTE_ORDER_MARK = '\ufeff'

@@ -4,7 +4,7 @@ import { REFUSED_HEADER, REFUSED_STATUS } from '../../cluster/forwarded-request.
 import { answerClientError, lastAnswer, statusWords } from '../answers/client-errors.ts'
 import { type AnswerHeaders, commonHeaders, securityHeaders } from '../answers/headers.ts'
 import { type Problem, type ProblemOf, RequestProblem, writtenProblem } from '../answers/problems.ts'
-import { parsedBody } from '../bodies/json-body.ts'
+import { parseJsonBytes } from '../bodies/json-bytes.ts'
 import { NotServed } from '../forwarded-client.ts'
 import type { Forwarding } from '../forwarding.ts'
 import type { ClientLimiter } from '../limits/limiter.ts'
@@ -12,8 +12,8 @@ import type { LogAnswer } from '../observability/answered-requests.ts'
 import { hasHungUp } from '../requests/disconnects.ts'
 import type { Exchange } from '../requests/exchange.ts'
 import { allowWaits, endWaits } from '../requests/pipelining.ts'
-import type { KeyOwner } from '../requests/preferences.ts'
 import type { TimeSlicer } from '../requests/time-slicer.ts'
+import type { RouteContext } from '../route-context.ts'
 import { type FastRequest, HeadCache, type RouteOf } from './heads.ts'
 
 /** Larger requests go to Node's server; this is enough for a thousand settlements with reasons. */
@@ -31,16 +31,23 @@ const TOO_MUCH_BULK = lastAnswer({
 /** For this long a new connection does not count as idle: its first request may be in transit or unread. */
 const FIRST_REQUEST_MILLIS = 1000
 
-interface FastPathRules extends Staying {
-  readonly routeOf: RouteOf
-  readonly keyOwner: KeyOwner
+/** What the connections of the fast path share. */
+export interface FastPathParts extends Pick<RouteContext, 'keyOwner' | 'isSecure'> {
+  /** While it drains, each response is the last of its connection. */
+  readonly handOff: { readonly isDraining: boolean }
   readonly problemOf: ProblemOf
   readonly limiter: ClientLimiter
+  /** Null: requests are not logged. */
   readonly logAnswer: LogAnswer | null
   /** Null: this node is the only one. */
   readonly forwarding: Forwarding | null
   /** Passes connections on that begin with bulk work. */
   readonly slicer: TimeSlicer
+}
+
+interface FastPathRules extends FastPathParts {
+  readonly keepAliveMillis: number
+  readonly routeOf: RouteOf
   /** How long to wait for the rest of a request. Then the timeouts of Node's server apply. */
   readonly headTimeoutMillis: number
   /** Passes the socket to Node's HTTP server. */
@@ -126,7 +133,7 @@ export class FastConnection {
 
   /** Handles the request at the start of `bytes`. Requests for another node go to Node's server. */
   #read(bytes: Buffer): void {
-    const isServedHere = this.#rules.forwarding?.leads ?? true
+    const isServedHere = this.#rules.forwarding?.cluster.leads ?? true
     const request = isServedHere ? this.#heads.read(bytes) : undefined
     const end = request === undefined ? 0 : request.headBytes + request.bodyBytes
     // Node's server processes pipelined requests concurrently, which is better for clients that pipeline.
@@ -168,7 +175,7 @@ export class FastConnection {
     this.#isAnswered = false
     this.#moreHeaders = NO_HEADERS
     limiter.received.keep(body.length)
-    const answered = forwarding?.countRequest()
+    const answered = forwarding?.cluster.countRequest()
     try {
       if (forwarding !== null && request.admission !== undefined) {
         const { headers, refusal } = forwarding.admitFast(request, body, this.#socket)
@@ -177,7 +184,7 @@ export class FastConnection {
       }
       if (!limiter.isOpen) limiter.check(urgency, head.headers, this.#socket)
       const exchange = { head, socket: this.#socket, answer: this.#answer }
-      const { waited } = await serve(exchange, method === 'GET' ? undefined : parsedBody(body))
+      const { waited } = await serve(exchange, method === 'GET' ? undefined : parseJsonBytes(body))
       if (this.#isAnswered) {
         const millis = performance.now() - began
         counts.answered(200, waited ? null : millis)
@@ -287,7 +294,7 @@ export class FastConnection {
     this.#isAnswering = isBulk
     if (isBulk && this.#rules.slicer.waitingBeside(this.#socket) >= MOST_BULK_WAITING) {
       this.#socket.off('data', this.#onData)
-      this.#rules.limiter.refuse(this.#socket, 'overload', TOO_MUCH_BULK)
+      this.#rules.limiter.connections.refuse(this.#socket, 'overload', TOO_MUCH_BULK)
       return
     }
     this.#socket.pause()
@@ -318,13 +325,7 @@ const NO_BYTES = Buffer.alloc(0)
 const NO_HEADERS: AnswerHeaders = []
 
 /** What decides whether the connection stays open after a response. */
-interface Staying {
-  /** Whether the connection uses TLS. */
-  readonly isSecure: boolean
-  readonly keepAliveMillis: number
-  /** While it drains, each response is the last of its connection. */
-  readonly handOff: { readonly isDraining: boolean }
-}
+type Staying = Pick<FastPathRules, 'isSecure' | 'keepAliveMillis' | 'handOff'>
 
 /** A complete response, ready to be written to the socket. */
 interface AnswerText {

@@ -4,34 +4,18 @@ import { FORWARDED_HEADER } from '../../cluster/forwarded-request.ts'
 import { type AccessRule, accessRules, type CheckedAccess } from '../admission/access.ts'
 import type { Admission } from '../admission/admission.ts'
 import type { Proxies } from '../admission/proxies.ts'
-import type { ProblemOf } from '../answers/problems.ts'
-import type { Forwarding } from '../forwarding.ts'
 import { intercept } from '../intercept.ts'
-import type { ClientLimiter } from '../limits/limiter.ts'
-import type { LogAnswer, RequestCounts } from '../observability/answered-requests.ts'
+import type { RequestCounts } from '../observability/answered-requests.ts'
 import type { Serve } from '../requests/exchange.ts'
-import type { TimeSlicer } from '../requests/time-slicer.ts'
-import type { RouteContext } from '../route-context.ts'
-import { FastConnection } from './connection.ts'
+import { FastConnection, type FastPathParts } from './connection.ts'
 import type { FastRoute, ParsedHead } from './heads.ts'
 
 const HEAD_TIMEOUT_MILLIS = 1000
 
-interface AdmissionParts {
+interface Parts extends FastPathParts {
   readonly admissionOf: (rule: AccessRule) => Admission
-  readonly limiter: ClientLimiter
-}
-
-interface FastPathParts {
-  readonly problemOf: ProblemOf
-  readonly context: Pick<RouteContext, 'handOff' | 'keyOwner' | 'isSecure'>
   readonly requests: RequestCounts
-  readonly slicer: TimeSlicer
   readonly proxies: Proxies
-  /** Null: requests are not logged. */
-  readonly logAnswer: LogAnswer | null
-  /** Null: this node is the only one. */
-  readonly forwarding: Forwarding | null
 }
 
 /**
@@ -43,15 +27,11 @@ interface FastPathParts {
  * same handlers.
  */
 export class FastPath {
-  readonly #admissionOf: (rule: AccessRule) => Admission
-  readonly #limiter: ClientLimiter
-  readonly #parts: FastPathParts
+  readonly #parts: Parts
   readonly #routes = new Map<string, { readonly route: FastRoute; readonly admission: Admission }>()
   readonly #connections = new Set<FastConnection>()
 
-  constructor({ admissionOf, limiter }: AdmissionParts, parts: FastPathParts) {
-    this.#admissionOf = admissionOf
-    this.#limiter = limiter
+  constructor(parts: Parts) {
     this.#parts = parts
   }
 
@@ -66,7 +46,7 @@ export class FastPath {
     const rule = accessRules[access]
     const counts = this.#parts.requests.of(method, path)
     const route = { serve, counts, urgency: rule.urgency }
-    this.#routes.set(`${method} ${prefix}${path}`, { route, admission: this.#admissionOf(rule) })
+    this.#routes.set(`${method} ${prefix}${path}`, { route, admission: this.#parts.admissionOf(rule) })
   }
 
   /** Passes every connection to Node's server with its first bytes. */
@@ -76,22 +56,13 @@ export class FastPath {
 
   /** Handles new connections of `server` before its own listeners do. */
   interceptConnections(server: Server, headTimeoutMillis = HEAD_TIMEOUT_MILLIS): void {
-    const { problemOf, context, logAnswer, forwarding, slicer } = this.#parts
-    const { isSecure, keyOwner, handOff } = context
-    const arrival = isSecure ? 'secureConnection' : 'connection'
+    const arrival = this.#parts.isSecure ? 'secureConnection' : 'connection'
     intercept(server, arrival, (socket, handOver) => {
       const connection = new FastConnection(socket, {
+        ...this.#parts,
         keepAliveMillis: server.keepAliveTimeout,
-        isSecure,
         routeOf: (head) => this.#routeOf(head, socket),
-        keyOwner,
-        problemOf,
-        logAnswer,
-        forwarding,
-        limiter: this.#limiter,
-        slicer,
         headTimeoutMillis,
-        handOff,
         handOver,
         left: () => this.#connections.delete(connection),
       })

@@ -4,6 +4,7 @@ import type { Urgency } from '../admission/access.ts'
 import type { Admission } from '../admission/admission.ts'
 import type { RouteCounts } from '../observability/answered-requests.ts'
 import type { Serve } from '../requests/exchange.ts'
+import { HEAD_END, LONGEST_HEAD_BYTES } from '../requests/paced-reading.ts'
 import { type KeyOwner, PullHead, queryOf } from '../requests/preferences.ts'
 
 export interface ParsedHead {
@@ -15,10 +16,6 @@ export interface ParsedHead {
   readonly bodyBytes: number
 }
 
-/** Heads of workers have about 200 bytes; a token may double that. */
-const MAX_HEAD_LENGTH = 4096
-
-const HEAD_END = '\r\n\r\n'
 const REQUEST_LINE = /^(GET|POST) (\/[\x21-\x7e]*) HTTP\/1\.1$/
 /** As in RFC 9110. Blanks are trimmed separately: a pattern for trailing ones backtracks at every blank. */
 const FIELD_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)$/
@@ -130,7 +127,7 @@ export class HeadCache {
   }
 
   #learn(bytes: Buffer): FastRequest | undefined {
-    const head = parseHead(bytes.toString('latin1', 0, Math.min(bytes.length, MAX_HEAD_LENGTH)))
+    const head = parseHead(bytes.toString('latin1', 0, Math.min(bytes.length, LONGEST_HEAD_BYTES)))
     const route = head === undefined ? undefined : this.#routeOf(head)
     if (head === undefined || route === undefined) return undefined
     // Its signature differs each time, and a connection of another node has the requests of many clients.
@@ -155,22 +152,8 @@ class CachedHead {
   readonly #keyLength: number
   readonly #afterKey: Buffer
 
-  constructor(
-    { method, url, text, bodyBytes }: ParsedHead,
-    { serve, counts, urgency, admission }: FastRoute,
-    head: PullHead,
-  ) {
-    this.request = {
-      method,
-      url,
-      bodyBytes,
-      headBytes: text.length,
-      head,
-      serve,
-      counts,
-      urgency,
-      admission,
-    }
+  constructor({ method, url, text, bodyBytes }: ParsedHead, route: FastRoute, head: PullHead) {
+    this.request = { ...route, method, url, bodyBytes, headBytes: text.length, head }
     const [, before = text, key = ''] = KEY.exec(text) ?? []
     this.#beforeKey = Buffer.from(before, 'latin1')
     this.#keyLength = key.length

@@ -28,11 +28,6 @@ function limitByReport(): number {
   return Number.isFinite(limit) && limit > 0 ? limit : Number.POSITIVE_INFINITY
 }
 
-/** Below the limit: beyond it the kernel refuses connections silently, and the store cannot open files. */
-function connectionsFor(openFiles: number): number {
-  return Math.max(FEWEST_CONNECTIONS, openFiles - RESERVED_HANDLES)
-}
-
 const TOO_MANY_CONNECTIONS = lastAnswer({
   code: 'overloaded',
   detail: 'too many connections are open; try again with fewer connections',
@@ -61,12 +56,12 @@ export class ConnectionGate {
   constructor(
     { connections, connectionsPerAddress }: Pick<ClientLimits, 'connections' | 'connectionsPerAddress'>,
     reached: ReachedLimits,
-    openFiles: number,
-    isProxy: (address: string) => boolean = () => false,
+    isProxy: (address: string) => boolean,
   ) {
     this.#reached = reached
     this.#isProxy = isProxy
-    this.#most = Math.min(connections, connectionsFor(openFiles))
+    // Beyond the limit on open files the kernel refuses connections silently, and the store cannot open files.
+    this.#most = Math.min(connections, Math.max(FEWEST_CONNECTIONS, openFilesLimit() - RESERVED_HANDLES))
     this.#limitInAll = this.#most < connections ? 'file-handles' : 'connections'
     // If the limit on open files lowers the total, the limit per address is lowered in proportion.
     const share = Math.ceil((connectionsPerAddress * this.#most) / connections)

@@ -1,20 +1,49 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Server, Socket } from 'node:net'
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { Socket } from 'node:net'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Log } from '../../handoff/log.ts'
-import { accessRule, type Urgency } from '../admission/access.ts'
+import type { AccessRule, Urgency } from '../admission/access.ts'
 import { networkOf, type Proxies } from '../admission/proxies.ts'
 import { userOf } from '../admission/proxy-users.ts'
 import type { TokenLookup } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
-import { addRouteHook } from '../route-hooks.ts'
-import { ConnectionGate, openFilesLimit } from './connections.ts'
-import { type ClientLimits, type LimitName, ReachedLimits } from './limits.ts'
-import { Overload } from './overload.ts'
+import { ConnectionGate } from './connections.ts'
+import { type ClientLimits, ReachedLimits } from './limits.ts'
 import { RateLimit } from './rate-limit.ts'
 import { ReceivedBytes } from './received-bytes.ts'
 import { UnreadAnswers } from './unread-answers.ts'
 import { WaitQuota } from './wait-quota.ts'
+
+/** The event loop delay from which each kind is refused, as a multiple of the threshold. */
+const refusedFrom: Readonly<Record<Urgency, number>> = { 'call-back': 1, view: 2, pull: 4, urgent: 8 }
+/** So many late samples in a row are an overload. One slow iteration, or a suspended process, is not. */
+const LOOKS = 3
+
+/** Decides from the event loop delay which requests are refused. */
+export class Overload {
+  readonly #thresholdMillis: number
+  readonly #late: number[] = Array(LOOKS).fill(0)
+  #times = 0
+
+  constructor(thresholdMillis: number) {
+    this.#thresholdMillis = thresholdMillis
+  }
+
+  /** Records a sample of the event loop delay. */
+  note(lateMillis: number): void {
+    this.#late.shift()
+    this.#late.push(lateMillis)
+    this.#times = Math.min(...this.#late) / this.#thresholdMillis
+  }
+
+  get isBehind(): boolean {
+    return this.#times >= 1
+  }
+
+  refuses(urgency: Urgency): boolean {
+    return this.#times >= refusedFrom[urgency]
+  }
+}
 
 const BEHIND = 'this node is overloaded and refuses less urgent requests; send the request again later'
 
@@ -28,57 +57,30 @@ interface LimiterOptions {
 
 /** All limits of what clients use at once. Requests of the fast path and of Fastify share one instance. */
 export class ClientLimiter {
-  readonly limits: ClientLimits
   readonly reached: ReachedLimits
+  readonly connections: ConnectionGate
+  readonly unread: UnreadAnswers
   readonly received: ReceivedBytes
   readonly waiting: WaitQuota
   readonly overload: Overload
   readonly #tokens: Pick<TokenLookup, 'nameOf'>
   readonly #proxies: Proxies
-  readonly #gate: ConnectionGate
-  readonly #unread: UnreadAnswers
   readonly #rate: RateLimit
 
   constructor({ limits, tokens, proxies, log, waitingPulls }: LimiterOptions) {
-    this.limits = limits
     this.#tokens = tokens
     this.#proxies = proxies
     this.reached = new ReachedLimits(log)
+    this.connections = new ConnectionGate(limits, this.reached, (address) => proxies.isTrusted(address))
+    this.unread = new UnreadAnswers(this.connections, limits, this.reached)
     this.received = new ReceivedBytes(limits.receivedBytes, this.reached)
     this.waiting = new WaitQuota(limits, waitingPulls, this.reached)
     this.overload = new Overload(limits.overloadMillis)
-    this.#gate = new ConnectionGate(limits, this.reached, openFilesLimit(), (address) =>
-      proxies.isTrusted(address),
-    )
-    this.#unread = new UnreadAnswers(this.#gate, limits, this.reached)
     this.#rate = new RateLimit(limits.requestsPerSecond)
   }
 
-  /** Checks connections of `server` before its own listeners get them. */
-  interceptConnections(server: Server): void {
-    this.#gate.interceptConnections(server)
-  }
-
-  /** Closes a connection whose request is not even read. Few of many can read the answer. */
-  refuse(socket: Socket, limit: LimitName, answer: string): void {
-    this.#gate.refuse(socket, limit, answer)
-  }
-
-  /** Another node forwards on this connection, for many clients. */
-  exemptFromAddressLimit(socket: Socket): void {
-    this.#gate.exemptFromAddressLimit(socket)
-  }
-
   stop(): void {
-    this.#unread.stop()
-  }
-
-  get connections(): number {
-    return this.#gate.count
-  }
-
-  get unsentBytes(): number {
-    return this.#unread.unsentBytes
+    this.unread.stop()
   }
 
   /** What pulls and requests are counted by: the name of the token or user, or else the address. */
@@ -105,31 +107,16 @@ export class ClientLimiter {
     if (seconds === 0) return
     this.reached.note('rate', socket.remoteAddress)
     const who = 'the token (without tokens: the client address)'
-    throw new RequestProblem(
-      'rate_limited',
-      `${who} can send ${this.limits.requestsPerSecond} requests per second`,
-      { headers: { 'retry-after': String(Math.ceil(seconds)) } },
-    )
+    throw new RequestProblem('rate_limited', `${who} can send ${this.#rate.perSecond} requests per second`, {
+      headers: { 'retry-after': String(Math.ceil(seconds)) },
+    })
   }
 }
 
 /** Refuses requests, after admission, while the node is overloaded, or above the rate limit. */
-export function shedRequests(app: FastifyInstance, limiter: ClientLimiter): void {
-  app.addHook('onRoute', (route: RouteOptions) => {
-    const rule = accessRule(route.config?.access)
-    if (rule === undefined) return
-    const check = (request: FastifyRequest, _reply: FastifyReply, done: (fault?: Error) => void): void => {
-      if (limiter.isOpen) {
-        done()
-        return
-      }
-      try {
-        limiter.check(rule.urgency, request.raw.headers, request.raw.socket)
-        done()
-      } catch (fault) {
-        done(fault as Error)
-      }
-    }
-    addRouteHook(route, 'onRequest', check, 'last')
-  })
+export function shedding({ urgency }: AccessRule, limiter: ClientLimiter) {
+  return ({ raw }: FastifyRequest, _reply: FastifyReply, done: () => void): void => {
+    if (!limiter.isOpen) limiter.check(urgency, raw.headers, raw.socket)
+    done()
+  }
 }

@@ -8,26 +8,26 @@ interface Bucket {
 
 /** A token bucket per quota key: `perSecond` requests per second, with a burst of one second's worth. */
 export class RateLimit {
-  readonly #perSecond: number
+  readonly perSecond: number
   readonly #capacity: number
   readonly #buckets = new Map<string, Bucket>()
 
   constructor(perSecond: number) {
-    this.#perSecond = perSecond
+    this.perSecond = perSecond
     this.#capacity = Math.max(1, perSecond)
   }
 
   get isOn(): boolean {
-    return this.#perSecond > 0
+    return this.perSecond > 0
   }
 
   /** Returns zero when the request may be served, or else the seconds after which it may be retried. */
   secondsToWait(key: string, now = performance.now()): number {
     const bucket = this.#bucketOf(key, now)
-    const refilled = bucket.left + ((now - bucket.at) / 1000) * this.#perSecond
+    const refilled = bucket.left + ((now - bucket.at) / 1000) * this.perSecond
     bucket.left = Math.min(this.#capacity, refilled)
     bucket.at = now
-    if (bucket.left < 1) return (1 - bucket.left) / this.#perSecond
+    if (bucket.left < 1) return (1 - bucket.left) / this.perSecond
     bucket.left -= 1
     return 0
   }

@@ -11,9 +11,6 @@ export interface BodyHold {
   release(): void
 }
 
-/** `giveUp` is called when the body is evicted before it has arrived completely. */
-export type HoldBody = (isUrgent: boolean, address: string | undefined, giveUp: () => void) => BodyHold
-
 interface ArrivingBody {
   readonly address: string | undefined
   readonly giveUp: () => void
@@ -46,7 +43,8 @@ export class ReceivedBytes {
     return this.#held
   }
 
-  readonly hold: HoldBody = (isUrgent, address, giveUp) => {
+  /** `giveUp` is called when the body is evicted before it has arrived completely. */
+  hold(isUrgent: boolean, address: string | undefined, giveUp: () => void): BodyHold {
     const limit = isUrgent ? this.#limit * URGENT_SHARE : this.#limit
     const body: ArrivingBody = { address, giveUp, beganAt: performance.now(), bytes: 0 }
     let holders = 1

@@ -1,13 +1,10 @@
 import type { Socket } from 'node:net'
+import type { ConnectionGate } from './connections.ts'
 import type { ClientLimits, ReachedLimits } from './limits.ts'
 
 /** A client that reads fewer bytes than this within the timeout is disconnected. */
 const LEAST_TAKEN_BYTES = 64 * 1024
 const LOOK_EVERY_MILLIS = 1000
-
-interface Connections {
-  readonly sockets: Iterable<Socket>
-}
 
 /** The state of a connection when it was first seen with unread data. */
 interface Unread {
@@ -17,7 +14,7 @@ interface Unread {
 
 /** Closes connections whose clients do not read their responses, which would otherwise stay in memory. */
 export class UnreadAnswers {
-  readonly #connections: Connections
+  readonly #connections: Pick<ConnectionGate, 'sockets'>
   readonly #limits: Pick<ClientLimits, 'answerMillis' | 'unsentBytes'>
   readonly #reached: ReachedLimits
   readonly #unread = new WeakMap<Socket, Unread>()
@@ -26,7 +23,7 @@ export class UnreadAnswers {
   unsentBytes = 0
 
   constructor(
-    connections: Connections,
+    connections: Pick<ConnectionGate, 'sockets'>,
     limits: Pick<ClientLimits, 'answerMillis' | 'unsentBytes'>,
     reached: ReachedLimits,
   ) {

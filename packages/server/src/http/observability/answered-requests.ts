@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { DURATION_SECONDS, Histogram } from '../../handoff/counts/counts.ts'
 import type { Log } from '../../handoff/log.ts'
-import { addRouteHook } from '../route-hooks.ts'
 
 export class RouteCounts {
   readonly method: string
@@ -22,6 +21,9 @@ export class RouteCounts {
   }
 }
 
+const PAGE = 'page'
+const NONE = 'none'
+
 /** One entry per route, not per path, so that clients cannot create new label values. */
 export class RequestCounts {
   /** Requests that the leader has answered. They are counted there by route. */
@@ -40,29 +42,23 @@ export class RequestCounts {
     return counts
   }
 
+  /** One label for all files of the page, because their names change with each version. */
+  ofRoute({ method, config, routePath }: RouteOptions & { routePath: string }): RouteCounts {
+    return this.of(String(method), config?.access === 'open' ? PAGE : routePath)
+  }
+
+  /** One label for all requests that match no route. */
+  get ofNone(): RouteCounts {
+    return this.of(NONE, NONE)
+  }
+
   routes(): Iterable<RouteCounts> {
     return this.#routes.values()
   }
 }
 
-/** One label for all files of the page, because their names change with each version. */
-const PAGE = 'page'
-/** One label for all requests that match no route. */
-const NONE = 'none'
-
-/** Counts the requests that Fastify answers. The fast path counts its own. */
-export function countRequests(app: FastifyInstance, requests: RequestCounts): void {
-  app.addHook('onRoute', (route) => {
-    const path = route.config?.access === 'open' ? PAGE : route.routePath
-    // Runs first, so that requests that admission refuses are counted too.
-    addRouteHook(route, 'onRequest', counting(requests.of(String(route.method), path)), 'first')
-  })
-}
-
-export const countingStrays = (requests: RequestCounts) => counting(requests.of(NONE, NONE))
-
-/** Uses a listener, because Fastify's onResponse hook costs more per request. */
-function counting(counts: RouteCounts) {
+/** Counts requests that Fastify answers; the fast path counts its own. Uses a listener, because Fastify's onResponse hook costs more per request. */
+export function counting(counts: RouteCounts) {
   return (_request: FastifyRequest, { raw: response }: FastifyReply, done: () => void): void => {
     const began = performance.now()
     // `close` and not `finish`: an event stream is ended by its client.

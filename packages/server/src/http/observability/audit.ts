@@ -1,12 +1,11 @@
 import type { nodeAuditKinds } from '@baton/protocol'
-import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler, RouteOptions } from 'fastify'
+import type { onSendHookHandler } from 'fastify'
 import type { Log } from '../../handoff/log.ts'
 import type { FileReload } from '../../settings-files.ts'
-import { accessRule } from '../admission/access.ts'
+import type { AccessRule } from '../admission/access.ts'
 import type { Proxies } from '../admission/proxies.ts'
 import type { TokenLookup } from '../admission/tokens.ts'
 import { sentProblemOf } from '../answers/problems.ts'
-import { addRouteHook } from '../route-hooks.ts'
 
 // What only the log and this node's memory have: a flood of refused tokens must not write. Changes are in the
 // store; see handoff/audit.ts.
@@ -100,19 +99,11 @@ export class AuditLog {
     if (kept.length > most) kept.shift()
   }
 
-  #write({ kind, name, address, action, outcome, detail }: Audited): void {
-    const fields = {
-      audit: true,
-      kind,
-      name,
-      address,
-      action,
-      outcome,
-      ...(detail === null ? {} : { detail }),
-    }
-    if (kind === 'refused') this.#log.warn(fields, 'audit: a token was refused')
-    else
-      this.#log.info(fields, kind === 'control' ? 'audit: a control request' : 'audit: a file was reloaded')
+  #write({ detail, ...others }: Audited): void {
+    const fields = { audit: true, ...others, ...(detail === null ? {} : { detail }) }
+    if (others.kind === 'refused') this.#log.warn(fields, 'audit: a token was refused')
+    else if (others.kind === 'control') this.#log.info(fields, 'audit: a control request')
+    else this.#log.info(fields, 'audit: a file was reloaded')
   }
 }
 
@@ -134,36 +125,28 @@ const refusing: ReadonlySet<string> = new Set(['token_unknown', 'token_refused',
 /** Task ids in the path may be long. */
 const LONGEST_ACTION = 300
 
+export interface AuditRules {
+  readonly audit: AuditLog
+  readonly tokens: TokenLookup
+  readonly proxies: Proxies
+}
+
 /** Without a token there is no attempt to log in, so such requests are not recorded. */
-export function auditRequests(
-  app: FastifyInstance,
-  { audit, tokens, proxies }: { audit: AuditLog; tokens: TokenLookup; proxies: Proxies },
-): void {
-  const note = (request: FastifyRequest, reply: FastifyReply, isControl: boolean): void => {
+export function auditing({ effect }: AccessRule, { audit, tokens, proxies }: AuditRules): onSendHookHandler {
+  return ({ raw }, reply, payload, done) => {
     const problem = sentProblemOf(reply)
     const isRefused = problem !== undefined && refusing.has(problem.code)
-    if (!isControl && !isRefused) return
-    if (problem?.code === 'token_missing') return
-    const { raw } = request
-    audit.note({
-      kind: isRefused ? 'refused' : 'control',
-      name: tokens.nameOf(raw.headers),
-      address: proxies.addressOf(raw.socket, raw.headers),
-      action: `${raw.method} ${shortPath(raw.url?.split('?', 1)[0] ?? '')}`,
-      outcome: problem?.code ?? 'done',
-      detail: problem?.detail ?? null,
-    })
+    if (isRefused || (effect === 'control' && problem?.code !== 'token_missing'))
+      audit.note({
+        kind: isRefused ? 'refused' : 'control',
+        name: tokens.nameOf(raw.headers),
+        address: proxies.addressOf(raw.socket, raw.headers),
+        action: `${raw.method} ${shortPath(raw.url?.split('?', 1)[0] ?? '')}`,
+        outcome: problem?.code ?? 'done',
+        detail: problem?.detail ?? null,
+      })
+    done(null, payload)
   }
-  app.addHook('onRoute', (route: RouteOptions) => {
-    const rule = accessRule(route.config?.access)
-    if (rule === undefined || rule.roles === null) return
-    const isControl = rule.effect === 'control'
-    const noteAnswer: onSendHookHandler = (request, reply, payload, done) => {
-      note(request, reply, isControl)
-      done(null, payload)
-    }
-    addRouteHook(route, 'onSend', noteAnswer, 'last')
-  })
 }
 
 function shortPath(path: string): string {

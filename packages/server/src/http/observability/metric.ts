@@ -54,7 +54,7 @@ function escaped(value: string): string {
 export interface MetricSources {
   readonly handOff: HandOff
   readonly requests: RequestCounts
-  readonly health: { readonly eventLoopDelay: Histogram }
+  readonly eventLoopDelay: Histogram
   readonly webhooks: Webhooks
   readonly limiter: ClientLimiter
   readonly store: StoreReading

@@ -8,7 +8,7 @@ import { by, counter, gauge, histogram, type Metric, type MetricSources, type Sa
 
 /** Concurrent use of this node, and how often limits were reached. */
 const limitMetrics: readonly Metric[] = [
-  gauge('baton_connections', 'open connections', ({ limiter }) => limiter.connections),
+  gauge('baton_connections', 'open connections', ({ limiter }) => limiter.connections.count),
   gauge(
     'baton_received_bytes',
     'request bodies that were received and are not answered yet',
@@ -17,7 +17,7 @@ const limitMetrics: readonly Metric[] = [
   gauge(
     'baton_unsent_bytes',
     'responses that clients have not received yet, sampled once per second',
-    ({ limiter }) => limiter.unsentBytes,
+    ({ limiter }) => limiter.unread.unsentBytes,
   ),
   counter('baton_bounds_met_total{bound}', 'how often a limit for clients was reached', ({ limiter }) =>
     by(limiter.reached.counts),
@@ -61,7 +61,7 @@ const nodeMetrics: readonly Metric[] = [
   histogram(
     'baton_event_loop_delay_seconds',
     'delay of the event loop, sampled ten times per second',
-    ({ health }) => [[[], health.eventLoopDelay]],
+    ({ eventLoopDelay }) => [[[], eventLoopDelay]],
   ),
   counter(
     'baton_event_loop_busy_seconds_total',

@@ -2,35 +2,26 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { whenCrowded } from './pipelining.ts'
 
-/** One listener per socket for all its requests: to remove one, an emitter searches all of them. */
-export class SharedListeners {
-  readonly #event: 'end' | 'close'
-  readonly #bySocket = new WeakMap<Socket, Set<() => void>>()
-
-  constructor(event: 'end' | 'close') {
-    this.#event = event
-  }
-
-  add(socket: Socket, listener: () => void): void {
-    const known = this.#bySocket.get(socket)
-    if (known !== undefined) {
-      known.add(listener)
-      return
+/** Adds one listener per socket for all its requests: to remove one, an emitter searches all of them. */
+function listenerTo(event: 'end' | 'close') {
+  const bySocket = new WeakMap<Socket, Set<() => void>>()
+  /** The returned function cancels that. */
+  return (socket: Socket, listener: () => void): (() => void) => {
+    const listeners = bySocket.get(socket) ?? new Set()
+    if (!bySocket.has(socket)) {
+      bySocket.set(socket, listeners)
+      socket.once(event, () => {
+        for (const one of listeners) one()
+      })
     }
-    const listeners = new Set([listener])
-    this.#bySocket.set(socket, listeners)
-    socket.once(this.#event, () => {
-      for (const listener of listeners) listener()
-    })
-  }
-
-  remove(socket: Socket, listener: () => void): void {
-    this.#bySocket.get(socket)?.delete(listener)
+    listeners.add(listener)
+    return () => listeners.delete(listener)
   }
 }
 
-const ends = new SharedListeners('end')
-const closes = new SharedListeners('close')
+/** Calls the listener when the client closes its side from now on. */
+const whenEnded = listenerTo('end')
+export const whenClosed = listenerTo('close')
 
 /**
  * Keeps half-closed connections open. A client that has closed its side may be gone or, like `nc -N`, may
@@ -45,8 +36,7 @@ export function allowHalfOpen(server: Server): void {
 /** Calls `listener` when the client closes its side. The returned function cancels that. */
 export function whenHalfClosed(socket: Socket, listener: () => void): () => void {
   if (socket.readableEnded) listener()
-  ends.add(socket, listener)
-  return () => ends.remove(socket, listener)
+  return whenEnded(socket, listener)
 }
 
 /** Whether the client must be assumed to be gone. */
@@ -63,37 +53,13 @@ export function whileWatched<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
   orWhen: (end: () => void) => () => void,
 ): Promise<Result> {
-  const watch = new ClientWatch(socket)
-  const stop = orWhen(watch.end)
-  return work(watch.signal).finally(() => {
-    watch.stop()
-    stop()
+  const controller = new AbortController()
+  const end = () => controller.abort()
+  const stops = [whenEnded(socket, end), whenClosed(socket, end), whenCrowded(socket, end), orWhen(end)]
+  if (socket.destroyed || socket.readableEnded) end()
+  return work(controller.signal).finally(() => {
+    for (const stop of stops) stop()
   })
-}
-
-class ClientWatch {
-  readonly #socket: Socket
-  readonly #controller = new AbortController()
-  readonly end = () => this.#controller.abort()
-  readonly #stopWatchingCrowd: () => void
-
-  constructor(socket: Socket) {
-    this.#socket = socket
-    ends.add(socket, this.end)
-    closes.add(socket, this.end)
-    this.#stopWatchingCrowd = whenCrowded(socket, this.end)
-    if (socket.destroyed || socket.readableEnded) this.#controller.abort()
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal
-  }
-
-  stop(): void {
-    ends.remove(this.#socket, this.end)
-    closes.remove(this.#socket, this.end)
-    this.#stopWatchingCrowd()
-  }
 }
 
 /**
@@ -117,12 +83,9 @@ export function sendOrLose(
   }
   if (lost !== null && socket === null) {
     // The response is buffered until those before it are written.
-    const hungUp = () => endConnection(connection)
-    closes.add(connection, lost)
-    ends.add(connection, hungUp)
+    const stops = [whenClosed(connection, lost), whenEnded(connection, () => endConnection(connection))]
     response.once('socket', () => {
-      closes.remove(connection, lost)
-      ends.remove(connection, hungUp)
+      for (const stop of stops) stop()
     })
   }
   send()

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { HandOff } from '../../handoff/hand-off.ts'
 import { type AnswerHeaders, commonHeaders } from '../answers/headers.ts'
 import { sendOrLose } from './disconnects.ts'
 import { type KeyOwner, PullHead, queryOf } from './preferences.ts'
@@ -22,7 +21,7 @@ interface Served {
 }
 
 interface ExchangeParts {
-  readonly handOff: Pick<HandOff, 'isDraining'>
+  readonly handOff: { readonly isDraining: boolean }
   readonly keyOwner: KeyOwner
   readonly isSecure: boolean
 }

@@ -13,9 +13,9 @@ const PIECE_BYTES = 256
  */
 const CHUNKED_PIECE_LINES = 32
 const LINE_END = 0x0a
+export const HEAD_END = '\r\n\r\n'
 /** Parsing a longer head, most of it query, takes long. The fast path serves no longer ones. */
-const LONGEST_HEAD_BYTES = 4096
-const HEAD_END = '\r\n\r\n'
+export const LONGEST_HEAD_BYTES = 4096
 
 /** Whether a head is still not complete when it is too long to be short. `earlierBytes` of it were read before. */
 function hasLongHead(bytes: Buffer, earlierBytes: number): boolean {
@@ -28,11 +28,6 @@ interface PaceRules {
   readonly mostUnderWay: number
   /** Reads long heads. */
   readonly slicer: TimeSlicer
-}
-
-interface Paced {
-  /** Continues to parse what has arrived. */
-  goOn(): void
 }
 
 /**
@@ -55,7 +50,7 @@ export function paceReading(server: Server, isSecure: boolean, rules: PaceRules)
 
 /** Continues with waiting connections, in order: each iteration of the event loop parses a request of one. */
 class Pace {
-  readonly #waiting = new Set<Paced>()
+  readonly #waiting = new Set<PacedConnection>()
   #requests = 0
   #isScheduled = false
   /** The number of the current iteration. */
@@ -66,7 +61,7 @@ class Pace {
     this.#schedule()
   }
 
-  add(connection: Paced): void {
+  add(connection: PacedConnection): void {
     this.#waiting.add(connection)
     this.#schedule()
   }
@@ -93,7 +88,7 @@ class Pace {
 }
 
 /** Stands between a socket and the HTTP parser of Node's server. */
-class PacedConnection implements Paced {
+class PacedConnection {
   readonly #socket: Socket & { readonly _paused?: boolean }
   readonly #pace: Pace
   readonly #rules: PaceRules
@@ -148,6 +143,7 @@ class PacedConnection implements Paced {
     })
   }
 
+  /** Continues to parse what has arrived. */
   goOn(): void {
     if (!this.#isWaiting || this.#isBlocked) return
     this.#isWaiting = false

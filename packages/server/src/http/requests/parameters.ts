@@ -1,27 +1,17 @@
 import type { IncomingMessage } from 'node:http'
 import { checkChosen, didYouMean, MAX_PAGE_LENGTH } from '@baton/protocol'
-import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyRequest, RouteOptions } from 'fastify'
 import Type, { type TSchema } from 'typebox'
 import { invalidRequest, RequestProblem } from '../answers/problems.ts'
-import { addRouteHook } from '../route-hooks.ts'
 
 /** After admission. The fast path parses queries strictly itself, and serves no repeated headers. */
-export function checkParameters(app: FastifyInstance): void {
-  app.addHook('onRoute', (route: RouteOptions) => {
-    const { access } = route.config ?? {}
-    if (access === 'probe') return
-    // Caches and bookmarks may add parameters to the page and its files.
-    const known = access === 'open' ? undefined : parametersOf(route)
-    const check = (request: FastifyRequest, _reply: unknown, done: (fault?: Error) => void): void => {
-      done(senderFault(request.raw) ?? (known === undefined ? undefined : queryFault(request, known)))
-    }
-    addRouteHook(route, 'onRequest', check, 'last')
-  })
-}
-
-function parametersOf({ schema }: RouteOptions): readonly string[] {
+export function checkingParameters({ config, schema }: RouteOptions) {
   const query = schema?.querystring as { properties?: object } | undefined
-  return Object.keys(query?.properties ?? {})
+  // Caches and bookmarks may add parameters to the page and its files.
+  const known = config?.access === 'open' ? undefined : Object.keys(query?.properties ?? {})
+  return (request: FastifyRequest, _reply: unknown, done: (fault?: Error) => void): void => {
+    done(senderFault(request.raw) ?? (known === undefined ? undefined : queryFault(request, known)))
+  }
 }
 
 /** Ignoring a filter that the route does not know would return everything instead of a selection. */

@@ -69,12 +69,14 @@ class Pipeline {
   #underWay = 0
   /** Queued requests. A few more are parsed before reading stops, so these have arrived already. */
   readonly #waiting: { readonly isLarge: boolean; start(): void }[] = []
-  #isWatched = false
 
   constructor(socket: Socket, rules: PipelineRules, queued: { count: number }) {
     this.#socket = socket
     this.#rules = rules
     this.#queued = queued
+    socket.once('close', () => {
+      queued.count -= this.#waiting.length
+    })
   }
 
   enter(request: IncomingMessage, response: ServerResponse, isLarge: boolean, serve: () => void): void {
@@ -99,18 +101,12 @@ class Pipeline {
       this.#socket.destroy()
       return
     }
-    if (!this.#isWatched) this.#watch()
     this.#waiting.push({ isLarge, start })
     this.#queued.count += 1
-    if (!this.#isFull) return
+    // Nothing more is read now: see `PacedConnection`.
+    if (this.#underWay + this.#waiting.length <= this.#rules.most) return
     this.#rules.note(request.socket.remoteAddress)
     endWaits(request.socket)
-    request.socket.pause()
-  }
-
-  /** Whether the limit is exceeded, and reading must pause. */
-  get #isFull(): boolean {
-    return this.#waiting.length > 0 && this.#underWay + this.#waiting.length > this.#rules.most
   }
 
   #hasRoomFor(isLarge: boolean): boolean {
@@ -131,18 +127,5 @@ class Pipeline {
       if (this.#waiting.length === 0) allowWaits(this.#socket)
       next.start()
     }
-    // The last request may still need the rest of its body.
-    if (!this.#isFull) this.#socket.resume()
-  }
-
-  #watch(): void {
-    this.#isWatched = true
-    // Node resumes the connection after each response and for each body.
-    this.#socket.on('resume', () => {
-      if (this.#isFull) this.#socket.pause()
-    })
-    this.#socket.once('close', () => {
-      this.#queued.count -= this.#waiting.length
-    })
   }
 }

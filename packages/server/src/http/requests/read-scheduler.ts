@@ -1,15 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyInstance, RouteHandlerMethod, RouteOptions } from 'fastify'
+import type { RouteHandlerMethod, RouteOptions } from 'fastify'
 import { SetsByKey } from '../../handoff/sets-by-key.ts'
-import { accessRule } from '../admission/access.ts'
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** The response has no end, so the route is not one read. */
-    isStream?: boolean
-  }
-}
+import type { AccessRule } from '../admission/access.ts'
 
 /** How many reads run at once on a node, and how many of them for one caller. */
 const MOST_READS = 8
@@ -50,7 +43,7 @@ export class ReadScheduler {
   /** When some of it was last paid back. */
   #paidAt = 0
   #running = 0
-  readonly #runningOf = new Map<string, number>()
+  readonly #runningOf = new SetsByKey<string, object>()
   /** By caller. The first caller is next. */
   readonly #waiting = new SetsByKey<string, WaitingRead>()
   #waitingReads = 0
@@ -86,8 +79,9 @@ export class ReadScheduler {
   }
 
   async #begin<Result>(caller: string, read: () => Promise<Result>): Promise<Result> {
+    const running = {}
     this.#running += 1
-    this.#runningOf.set(caller, (this.#runningOf.get(caller) ?? 0) + 1)
+    this.#runningOf.add(caller, running)
     const began = this.#clock()
     try {
       return await read()
@@ -95,15 +89,13 @@ export class ReadScheduler {
       this.#paidAt = this.#clock()
       this.#owed += Math.min(this.#paidAt - began, MOST_MILLIS)
       this.#running -= 1
-      const left = (this.#runningOf.get(caller) ?? 1) - 1
-      if (left === 0) this.#runningOf.delete(caller)
-      else this.#runningOf.set(caller, left)
+      this.#runningOf.remove(caller, running)
       this.#schedule()
     }
   }
 
   #hasRoomFor(caller: string): boolean {
-    return this.#running < MOST_READS && (this.#runningOf.get(caller) ?? 0) < MOST_READS_PER_CALLER
+    return this.#running < MOST_READS && (this.#runningOf.get(caller)?.size ?? 0) < MOST_READS_PER_CALLER
   }
 
   #schedule(): void {
@@ -143,16 +135,15 @@ export class ReadScheduler {
 
 export type ReadInTurn = <Result>(request: IncomingMessage, read: () => Promise<Result>) => Promise<Result>
 
-/** Runs the handlers of all routes that read the store as reads. */
-export function scheduleReads(app: FastifyInstance, readInTurn: ReadInTurn): void {
-  app.addHook('onRoute', (route: RouteOptions) => {
-    const rule = accessRule(route.config?.access)
-    // Files of the page are in memory, and need no token.
-    if (rule?.effect !== 'read' || rule.roles === null || route.config?.isStream === true) return
-    const { handler } = route
-    const bounded: RouteHandlerMethod = function (request, reply) {
-      return readInTurn(request.raw, async () => handler.call(this, request, reply))
-    }
-    route.handler = bounded
-  })
+/** The handler of a route, which is one read if the route reads the store. */
+export function inTurns(
+  { handler, config }: RouteOptions,
+  rule: AccessRule | undefined,
+  readInTurn: ReadInTurn,
+): RouteHandlerMethod {
+  // Files of the page are in memory, and need no token.
+  if (rule?.effect !== 'read' || rule.roles === null || config?.isStream === true) return handler
+  return function (request, reply) {
+    return readInTurn(request.raw, async () => handler.call(this, request, reply))
+  }
 }

@@ -29,14 +29,12 @@ import {
   requireWeightLimit,
   sharesTasks,
 } from '../admission/token-limits.ts'
-import { JSON_TYPE } from '../answers/headers.ts'
 import { brokenContract, invalidRequest, RequestProblem } from '../answers/problems.ts'
 import { settingsChange } from '../answers/task-view.ts'
 import { nameOf } from '../answers/wire-values.ts'
 import { answers, producerHeader, settingsHeader } from '../api-document/route-schemas.ts'
 import { whileHeld } from '../bodies/arriving-body.ts'
 import { JsonArrayText } from '../bodies/json-array.ts'
-import { NotJson } from '../bodies/json-bytes.ts'
 import type { ReachedLimits } from '../limits/limits.ts'
 import { instanceOf } from '../requests/preferences.ts'
 import type { TimeSlicer } from '../requests/time-slicer.ts'
@@ -66,9 +64,6 @@ function sealOf(headers: IncomingHttpHeaders): NonNullable<BatchedCallBack['seal
 
 const SETTINGS_HEADER = 'task-settings'
 
-const changesTask = (headers: IncomingHttpHeaders): boolean =>
-  headers[SEAL_HEADER] !== undefined || headers[SETTINGS_HEADER] !== undefined
-
 /** What a call-back asks for besides storing partitions, for the audit. */
 const besides = ({ [SEAL_HEADER]: seal, [SETTINGS_HEADER]: settings }: IncomingHttpHeaders) => ({
   ...(seal === undefined ? {} : { 'Baton-Seal': seal }),
@@ -92,7 +87,7 @@ function checkPieces(
         else resolve(checker.result())
         return done !== true
       } catch (error) {
-        reject(error instanceof NotJson ? new RequestProblem('body_not_json', error.message) : error)
+        reject(error)
         return false
       }
     })
@@ -146,15 +141,15 @@ export function callBackRoute(
         ownerLimits: ownerLimits(token),
         seal,
         settings,
-        by: changesTask(headers) ? context.requesterOf(request.raw, besides(headers)) : undefined,
+        by:
+          seal === null && settings === null ? undefined : context.requesterOf(request.raw, besides(headers)),
         traceparent: tracing.traceparent(headers),
       }
       const result = await whileHeld(request.raw, () => handOff.callBack(callBack, instanceOf(headers), more))
       switch (result.kind) {
         case 'stored': {
           const { accepted, duplicates } = result
-          reply.header('content-type', JSON_TYPE)
-          return reply.send(JSON.stringify({ taskId: callBack.taskId, accepted, duplicates }))
+          return reply.send({ taskId: callBack.taskId, accepted, duplicates })
         }
         case 'conflict':
           throw conflictProblem(callBack, result.conflicts, result.total, tableField)

@@ -4,7 +4,6 @@ import {
   explainPartitionName,
   levelBarrierRequestSchema,
   listedViolations,
-  MAX_LISTED_VIOLATIONS,
   ownerRequestSchema,
   parsePartitionName,
   quoted,
@@ -20,7 +19,7 @@ import { mayAccessOthers, refusedLanes, requireOwn } from '../admission/token-li
 import type { Token } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import type { RouteContext } from '../route-context.ts'
-import { brokenField, brokenFields, operation, unknownTask } from './operation.ts'
+import { brokenField, brokenFields, failureOf, operation, unknownTask } from './operation.ts'
 
 interface ControlRoute<Body extends TObject> {
   readonly verb: ControlRequest['verb']
@@ -171,9 +170,5 @@ function answerTo(token: Token | null, taskId: string, verb: string, result: Con
 
 const unknownParts = (fault: string, violations: readonly Violation[]) =>
   new RequestProblem('partition_unknown', `the task ${fault}; nothing was changed`, {
-    extra: listedViolations({
-      ok: false,
-      violations: violations.slice(0, MAX_LISTED_VIOLATIONS),
-      total: violations.length,
-    }),
+    extra: listedViolations(failureOf(violations)),
   })

@@ -3,6 +3,7 @@ import { type EventName, eventSchemas, HEARTBEAT_SECONDS } from '@baton/protocol
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { StreamEvent, Tick } from '../../handoff/change-stream.ts'
+import { SetsByKey } from '../../handoff/sets-by-key.ts'
 import { tickWithinLimits } from '../admission/token-limits.ts'
 import { securityHeaders } from '../answers/headers.ts'
 import { presentInstance } from '../answers/instance-view.ts'
@@ -114,27 +115,25 @@ export const MOST_STREAMS_PER_CALLER = MOST_STREAMS / 4
 /** The open event streams of this node. They share one heartbeat timer, which stops with the last stream. */
 export class OpenStreams {
   readonly #watchers = new Set<EventWatcher>()
-  readonly #countOf = new Map<string, number>()
+  readonly #byCaller = new SetsByKey<string, EventWatcher>()
   #heartbeat: NodeJS.Timeout | undefined
 
   /** Why the caller gets no further stream; undefined if it does. */
   refusal(caller: string): string | undefined {
     if (this.#watchers.size >= MOST_STREAMS) return `this node already has ${MOST_STREAMS} open event streams`
-    if ((this.#countOf.get(caller) ?? 0) < MOST_STREAMS_PER_CALLER) return undefined
+    if ((this.#byCaller.get(caller)?.size ?? 0) < MOST_STREAMS_PER_CALLER) return undefined
     return `the token (without tokens: the client address) already has ${MOST_STREAMS_PER_CALLER} open event streams`
   }
 
   add(watcher: EventWatcher, caller: string): void {
     this.#watchers.add(watcher)
-    this.#countOf.set(caller, (this.#countOf.get(caller) ?? 0) + 1)
+    this.#byCaller.add(caller, watcher)
     this.#heartbeat ??= setInterval(() => this.#beat(), HEARTBEAT_SECONDS * 1000)
   }
 
   remove(watcher: EventWatcher, caller: string): void {
     this.#watchers.delete(watcher)
-    const left = (this.#countOf.get(caller) ?? 1) - 1
-    if (left === 0) this.#countOf.delete(caller)
-    else this.#countOf.set(caller, left)
+    this.#byCaller.remove(caller, watcher)
     if (this.#watchers.size > 0) return
     clearInterval(this.#heartbeat)
     this.#heartbeat = undefined

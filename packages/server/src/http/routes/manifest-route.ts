@@ -32,12 +32,10 @@ export function manifestRoute(app: FastifyInstance, context: RouteContext, readI
   const pageAfter = (which: Which, after: PartitionQuery['after']) =>
     handOff.views.partitions({ ...which, after, limit: LINES_PER_PAGE })
 
-  const textOf = ({ facts, partitions }: PartitionPage): string =>
-    partitions
-      .map((record) => `${JSON.stringify(withTableField(manifestLine(presentPartition(facts, record))))}\n`)
-      .join('')
-
-  const written = (page: PartitionPage): WrittenPage => ({ text: textOf(page), next: page.next })
+  const written = ({ facts, partitions, next }: PartitionPage): WrittenPage => {
+    const rows = partitions.map((record) => withTableField(manifestLine(presentPartition(facts, record))))
+    return { text: rows.map((row) => `${JSON.stringify(row)}\n`).join(''), next }
+  }
 
   async function* lines(
     which: Which,

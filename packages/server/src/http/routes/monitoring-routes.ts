@@ -1,9 +1,10 @@
-import { MAX_SCALE_TARGET_SECONDS, scaleSchema, totalsSchema } from '@baton/protocol'
+import { MAX_SCALE_TARGET_SECONDS, scaleSchema, totalsSchema, whoamiSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import { Histogram } from '../../handoff/counts/counts.ts'
 import { scaleOf } from '../../handoff/counts/scale.ts'
 import { requireTaskLimit } from '../admission/token-limits.ts'
+import { roles } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { answers, chosenParameters } from '../api-document/route-schemas.ts'
 import type { ClientLimiter } from '../limits/limiter.ts'
@@ -14,33 +15,47 @@ import { chosenNames, integer, type Parameter } from '../requests/parameters.ts'
 import type { RouteContext } from '../route-context.ts'
 import { operation } from './operation.ts'
 
-/** From the cached readings of the metrics, so frequent requests do not load the store. */
-export function totalsRoute(app: FastifyInstance, context: RouteContext): void {
-  operation(app, context, 'GET', '/totals', {
-    id: 'viewTotals',
-    summary: 'All unfinished tasks together: their number, and their partitions and records by state',
-    tag: 'tasks',
-    access: 'overview',
-    answers: [totalsSchema, 'The sums'],
-    answer: async () => {
-      const { tasks, tasksWithParked, partitions, records, isComplete } =
-        await context.handOff.storeReadings.backlog()
-      return {
-        tasks: { ...tasks, withParked: tasksWithParked },
-        partitions,
-        records,
-        complete: isComplete,
-      }
-    },
-  })
-}
-
 const statusOf = <Word extends string>(status: Word) =>
   Type.Object({ status: Type.Unsafe<Word>({ type: 'string', enum: [status] }) })
 
-/** Probes need no token, because they reveal no more than a closed port would. */
-export function healthRoutes(app: FastifyInstance, context: RouteContext): void {
-  const { handOff } = context
+/** A table or a task, repeated for several. */
+const chosen = (kind: 'table' | 'task'): Parameter<readonly string[] | null> => ({
+  schema: chosenParameters('Only the backlog of')[kind],
+  read: (given = []) => chosenNames(kind, [given].flat()),
+})
+
+const SAMPLE_MILLIS = 100
+/** Timers have a resolution of one millisecond, and a store on the event loop blocks it for a few. */
+const DELAY_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
+
+/** Measures ten times a second how late a timer fires: as long had a request to wait that arrived then. */
+function sampleEventLoop(app: FastifyInstance, { overload }: ClientLimiter): Histogram {
+  const delay = new Histogram(DELAY_SECONDS)
+  let dueAt = performance.now() + SAMPLE_MILLIS
+  const sample = () => {
+    const now = performance.now()
+    const lateMillis = Math.max(0, now - dueAt)
+    delay.add(lateMillis / 1000)
+    overload.note(lateMillis)
+    dueAt = now + SAMPLE_MILLIS
+  }
+  const timer = setInterval(sample, SAMPLE_MILLIS).unref()
+  app.addHook('onClose', async () => clearInterval(timer))
+  return delay
+}
+
+const metricsText = Type.String({
+  examples: ['# TYPE baton_partitions gauge\nbaton_partitions{state="ready"} 11\n'],
+})
+
+export function monitoringRoutes(
+  app: FastifyInstance,
+  context: RouteContext,
+  requests: RequestCounts,
+  limiter: ClientLimiter,
+): void {
+  const { handOff, webhooks, scaleTargetSeconds } = context
+  // Probes need no token, because they reveal no more than a closed port would.
   operation(app, context, 'GET', '/livez', {
     id: 'livez',
     summary: 'Whether the process is alive',
@@ -63,17 +78,27 @@ export function healthRoutes(app: FastifyInstance, context: RouteContext): void 
       return { status: 'ready' as const }
     },
   })
-}
 
-/** A table or a task, repeated for several. */
-const chosen = (kind: 'table' | 'task'): Parameter<readonly string[] | null> => ({
-  schema: chosenParameters('Only the backlog of')[kind],
-  read: (given = []) => chosenNames(kind, [given].flat()),
-})
+  // From the cached readings of the metrics, so frequent requests do not load the store.
+  operation(app, context, 'GET', '/totals', {
+    id: 'viewTotals',
+    summary: 'All unfinished tasks together: their number, and their partitions and records by state',
+    tag: 'tasks',
+    access: 'overview',
+    answers: [totalsSchema, 'The sums'],
+    answer: async () => {
+      const { tasks, tasksWithParked, partitions, records, isComplete } =
+        await handOff.storeReadings.backlog()
+      return {
+        tasks: { ...tasks, withParked: tasksWithParked },
+        partitions,
+        records,
+        complete: isComplete,
+      }
+    },
+  })
 
-/** The backlog and the number of workers it needs, for autoscalers and operators. */
-export function scaleRoute(app: FastifyInstance, context: RouteContext): void {
-  const { handOff, scaleTargetSeconds } = context
+  // For autoscalers and operators.
   operation(app, context, 'GET', '/scale', {
     id: 'viewScale',
     summary: 'The backlog, the workers, and the number of workers that would finish it within a target time',
@@ -100,50 +125,22 @@ export function scaleRoute(app: FastifyInstance, context: RouteContext): void {
       return scaleOf(backlog, fleet, target, isPart)
     },
   })
-}
 
-const SAMPLE_MILLIS = 100
-/** Timers have a resolution of one millisecond, and a store on the event loop blocks it for a few. */
-const DELAY_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
+  operation(app, context, 'GET', '/whoami', {
+    id: 'whoami',
+    summary: 'The name and the roles of the sender',
+    tag: 'health',
+    access: 'anyone',
+    answers: [whoamiSchema, 'The sender'],
+    answer: ({ token }) => ({
+      name: token?.name ?? null,
+      roles: roles.filter((role) => token === null || token.roles.has(role)),
+      tasks: token?.tasks == null ? null : [...token.tasks],
+    }),
+  })
 
-/** Measures the event loop delay ten times a second. Node provides all other process metrics. */
-class ProcessHealth {
-  /** How late a timer fired, which is how long a request that arrived at that time had to wait. */
-  readonly eventLoopDelay = new Histogram(DELAY_SECONDS)
-  #dueAt = performance.now() + SAMPLE_MILLIS
-  readonly #timer = setInterval(() => this.#sample(), SAMPLE_MILLIS).unref()
-  readonly #onSample: (lateMillis: number) => void
-
-  constructor(onSample: (lateMillis: number) => void) {
-    this.#onSample = onSample
-  }
-
-  stop(): void {
-    clearInterval(this.#timer)
-  }
-
-  #sample(): void {
-    const now = performance.now()
-    const lateMillis = Math.max(0, now - this.#dueAt)
-    this.eventLoopDelay.add(lateMillis / 1000)
-    this.#onSample(lateMillis)
-    this.#dueAt = now + SAMPLE_MILLIS
-  }
-}
-
-const metricsText = Type.String({
-  examples: ['# TYPE baton_partitions gauge\nbaton_partitions{state="ready"} 11\n'],
-})
-
-/** Metrics for Prometheus. Also answered while the store is unavailable, when they are needed most. */
-export function metricsRoute(
-  app: FastifyInstance,
-  { handOff, webhooks, scaleTargetSeconds }: RouteContext,
-  requests: RequestCounts,
-  limiter: ClientLimiter,
-): void {
-  const health = new ProcessHealth((lateMillis) => limiter.overload.note(lateMillis))
-  app.addHook('onClose', async () => health.stop())
+  // Also answered while the store is unavailable, when metrics are needed most.
+  const eventLoopDelay = sampleEventLoop(app, limiter)
   app.route({
     method: 'GET',
     url: '/metrics',
@@ -156,7 +153,7 @@ export function metricsRoute(
     },
     handler: async (_request, reply) => {
       const store = await handOff.storeReadings.read()
-      const from = { handOff, requests, health, webhooks, limiter, store, scaleTargetSeconds }
+      const from = { handOff, requests, eventLoopDelay, webhooks, limiter, store, scaleTargetSeconds }
       const text = metrics.map((metric) => metricText(metric, metric.samples(from))).join('')
       return reply.header('content-type', METRICS_TYPE).send(text)
     },

@@ -2,30 +2,18 @@ import { didYouMean } from '@baton/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type AdmissionOptions, hostRefusal } from '../admission/admission.ts'
 import { sendProblem } from '../answers/problems.ts'
-import { countingStrays, type RequestCounts } from '../observability/answered-requests.ts'
+import { counting, type RequestCounts } from '../observability/answered-requests.ts'
 
 /** Paths may contain very long task ids; longer hints are omitted. */
 const LONGEST_HINT = 200
 
-/** Routes with parameters in the same positions. */
-interface Shape {
-  readonly isParameter: readonly boolean[]
-  /** The segments of each route, by those that are no parameters. */
-  readonly routes: Map<string, readonly string[]>
-}
-
 /** The paths of all routes, to suggest one when a path differs in a slash, in case or by a typo. */
 class KnownPaths {
-  readonly #shapes = new Map<string, Shape>()
+  readonly #routes: (readonly string[])[] = []
 
   /** `url` is the URL of a route, with `:name` for parameters. */
   add(url: string): void {
-    if (url.includes('*')) return
-    const route = segmentsOf(url)
-    const isParameter = route.map((part) => part.startsWith(':'))
-    const shape = this.#shapes.get(isParameter.join()) ?? { isParameter, routes: new Map() }
-    this.#shapes.set(isParameter.join(), shape)
-    shape.routes.set(fixedOf(shape, route), route)
+    if (!url.includes('*')) this.#routes.push(segmentsOf(url))
   }
 
   /** The known path that was most likely intended. */
@@ -34,56 +22,47 @@ class KnownPaths {
     if (path.length > 2 * LONGEST_HINT) return undefined
     const given = segmentsOf(path)
     // In a path with a task id, two slashes mean a missing task id, not a superfluous slash.
-    const packed = given.filter((segment) => segment !== '')
-    const withoutSlashes =
-      packed.length === given.length
-        ? undefined
-        : closest(packed.join('/'), this.#withoutParameters(packed.length))
-    const meant = withoutSlashes ?? this.#near(given) ?? this.#lackingSegment(given)
-    const url = meant === undefined ? undefined : `/${meant.join('/')}`
+    const withoutSlashes = given.filter((segment) => segment !== '')
+    const url =
+      didYouMean(urlOf(withoutSlashes), this.#withoutParameters(withoutSlashes.length).map(urlOf)) ??
+      didYouMean(urlOf(given), this.#filledIn(given)) ??
+      this.#lackingSegment(given)
     return url === undefined || url.length > LONGEST_HINT ? undefined : url
   }
 
-  /** A route that differs by a typo in the segments that are no parameters. */
-  #near(given: readonly string[]): readonly string[] | undefined {
-    for (const shape of this.#shapes.values()) {
-      const { isParameter, routes } = shape
-      if (isParameter.length !== given.length || given.some((part, at) => part === '' && isParameter[at]))
-        continue
-      const route = closest(fixedOf(shape, given), routes)
-      if (route !== undefined) return route.map((part, at) => (isParameter[at] ? (given[at] ?? '') : part))
-    }
-    return undefined
+  /** The routes with as many segments; their parameters have the values of the path. */
+  #filledIn(given: readonly string[]): readonly string[] {
+    return this.#routes
+      .filter((route) => route.length === given.length)
+      .map((route) => route.map((part, at) => (isParameter(part) ? (given[at] ?? '') : part)))
+      .filter((filled) => !filled.includes(''))
+      .map(urlOf)
   }
 
   /** A route with one more segment, such as `/test/instance-status` for `/instance-status`. */
-  #lackingSegment(given: readonly string[]): readonly string[] | undefined {
+  #lackingSegment(given: readonly string[]): string | undefined {
     const shortened = new Map(
-      [...this.#withoutParameters(given.length + 1).values()].flatMap((route) =>
-        route.map((_, at) => [route.toSpliced(at, 1).join('/'), route] as const),
+      this.#withoutParameters(given.length + 1).flatMap((route) =>
+        route.map((_, at) => [urlOf(route.toSpliced(at, 1)), urlOf(route)] as const),
       ),
     )
-    return closest(given.join('/'), shortened)
+    return shortened.get(didYouMean(urlOf(given), [...shortened.keys()]) ?? '')
   }
 
-  #withoutParameters(segments: number): Shape['routes'] {
-    return this.#shapes.get(Array(segments).fill(false).join())?.routes ?? new Map()
+  #withoutParameters(segments: number): readonly (readonly string[])[] {
+    return this.#routes.filter((route) => route.length === segments && !route.some(isParameter))
   }
 }
 
-function closest(text: string, routes: Shape['routes']): readonly string[] | undefined {
-  const meant = didYouMean(text, [...routes.keys()])
-  return meant === undefined ? undefined : routes.get(meant)
-}
+const isParameter = (segment: string): boolean => segment.startsWith(':')
+
+const urlOf = (segments: readonly string[]): string => `/${segments.join('/')}`
 
 /** The segments of a path, without leading and trailing slashes. */
 function segmentsOf(path: string): readonly string[] {
   const inner = path.replace(/^\/+/, '').replace(/\/+$/, '')
   return inner === '' ? [] : inner.split('/')
 }
-
-const fixedOf = ({ isParameter }: Pick<Shape, 'isParameter'>, segments: readonly string[]): string =>
-  segments.filter((_, at) => isParameter[at] === false).join('/')
 
 /** Common names of health probes that do not distinguish liveness from readiness. */
 const HEALTH = new Set(['/health', '/healthz', '/healthcheck'])
@@ -114,7 +93,7 @@ export function answerUnknownRoutes(
     sendProblem(reply, { code: 'method_not_allowed', detail, options: { headers: { allow: methods } } })
   }
   // A hook runs before the body is read, so a wrong path is reported whatever the body is.
-  const onRequest = [countingStrays(requests), answer]
+  const onRequest = [counting(requests.ofNone), answer]
   app.setNotFoundHandler({ onRequest, preHandler: [] } as { preHandler: [] }, answer)
 }
 

@@ -130,8 +130,13 @@ function checkedBody<Body extends TObject>(schema: Body, body: unknown): Static<
 const brokenBody = (failure: CheckFailure) => brokenContract('the body is invalid', failure)
 
 /** The body breaks a rule that its schema does not have. */
-export const brokenFields = (found: readonly Violation[]) =>
-  brokenBody({ ok: false, violations: found.slice(0, MAX_LISTED_VIOLATIONS), total: found.length })
+export const brokenFields = (found: readonly Violation[]) => brokenBody(failureOf(found))
+
+export const failureOf = (found: readonly Violation[]): CheckFailure => ({
+  ok: false,
+  violations: found.slice(0, MAX_LISTED_VIOLATIONS),
+  total: found.length,
+})
 
 export const brokenField = (pointer: string, detail: string) => brokenFields([{ pointer, detail }])
 

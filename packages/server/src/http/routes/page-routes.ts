@@ -105,9 +105,12 @@ function accepts(header: string, coding: string): boolean {
 
 const open = { config: { access: 'open' as const }, schema: { hide: true } }
 
-/** The page and its files. Each has its own route, so that no other path can be reached. */
+/** The page, its files and the API reference. Each has its own route, so that no other path can be reached. */
 export function pageRoutes(app: FastifyInstance, files: ReadonlyMap<string, PageFile>): void {
-  const index = files.get('index.html')
+  const sendHtml = (request: FastifyRequest, reply: FastifyReply, path: string) => {
+    const file = files.get(path)
+    return file === undefined ? sendUnbuilt(reply) : sendPageFile(request, reply, file, REVALIDATE)
+  }
   app.route({
     method: 'GET',
     url: '/',
@@ -115,9 +118,16 @@ export function pageRoutes(app: FastifyInstance, files: ReadonlyMap<string, Page
     handler: async (request, reply) => {
       const segment = unfinishedSegment(request)
       // Under a base path, relative links of the page need the trailing slash.
-      if (segment !== undefined) return reply.redirect(`${segment}/`, 308)
-      return index === undefined ? sendUnbuilt(reply) : sendPageFile(request, reply, index, REVALIDATE)
+      return segment === undefined
+        ? sendHtml(request, reply, 'index.html')
+        : reply.redirect(`${segment}/`, 308)
     },
+  })
+  app.route({
+    method: 'GET',
+    url: '/docs',
+    ...open,
+    handler: async (request, reply) => sendHtml(request, reply, 'docs.html'),
   })
   for (const [path, file] of files) {
     if (path.endsWith('.html')) continue
@@ -151,16 +161,4 @@ function sendUnbuilt(reply: FastifyReply): FastifyReply {
     .headers({ ...pageHeaders, 'cache-control': REVALIDATE })
     .type('text/html; charset=utf-8')
     .send(UNBUILT)
-}
-
-export function apiReferenceRoute(app: FastifyInstance, files: ReadonlyMap<string, PageFile>): void {
-  const docs = files.get('docs.html')
-  app.route({
-    method: 'GET',
-    url: '/docs',
-    config: { access: 'open' },
-    schema: { hide: true },
-    handler: async (request, reply) =>
-      docs === undefined ? sendUnbuilt(reply) : sendPageFile(request, reply, docs, REVALIDATE),
-  })
 }

@@ -89,7 +89,7 @@ export function subscriptionRoutes(app: FastifyInstance, context: RouteContext):
     if (result.kind === kind) return result as Extract<SubscriptionResult, { kind: Kind }>
     throw problemOf(result)
   }
-  const changing = { tag: 'subscriptions', access: 'subscriptions' } as const
+  const changing = { tag: 'subscriptions', access: 'fleet' } as const
   const reading = { tag: 'subscriptions', access: 'overview' } as const
 
   operation(app, context, 'POST', '/subscriptions', {

@@ -1,6 +1,8 @@
 import {
   explainPartitionName,
+  gridSchema,
   instanceIdKeywords,
+  MAX_GRID_CELLS,
   MAX_PARTITION_NAME_LENGTH,
   parsePartitionName,
   partitionListSchema,
@@ -19,6 +21,7 @@ import { presentTask, summariseTask } from '../answers/task-view.ts'
 import { tableFieldRenamer } from '../answers/wire-values.ts'
 import {
   flag,
+  integer,
   invalidParameter,
   level,
   nextOf,
@@ -137,6 +140,31 @@ export function taskRoutes(app: FastifyInstance, context: RouteContext): void {
         partitions: partitions.map((record) => withTableField(withLogUrls(presentPartition(facts, record)))),
         next: nextOf(next && [next.level, next.at, next.part]),
       }
+    },
+  })
+
+  // The states of a level's partitions at a glance, at a cost that does not grow with the level.
+  operation(app, context, 'GET', '/tasks/:taskId/grid', {
+    id: 'viewGrid',
+    summary: 'The states of the partitions of one level, by ranges of indexes',
+    tag: 'tasks',
+    access: 'task',
+    query: {
+      level: level({ description: 'By default the lowest level' }),
+      cells: integer({
+        minimum: 1,
+        maximum: MAX_GRID_CELLS,
+        default: MAX_GRID_CELLS,
+        description: 'The most cells; a level with more partitions has several in each',
+      }),
+    },
+    answers: [gridSchema, 'The grid'],
+    answer: async ({ path: { taskId }, query, token }) => {
+      const grid = await handOff.views.grid({ taskId, ...query })
+      if (grid === null) throw unknownTask(taskId)
+      const { task, ...shown } = grid
+      requireView(token, task)
+      return { taskId, ...shown }
     },
   })
 }

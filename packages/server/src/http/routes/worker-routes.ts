@@ -12,11 +12,12 @@ import {
   settleAnswerSchema,
   settleRequestSchema,
 } from '@baton/protocol'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifySchema } from 'fastify'
 import Type from 'typebox'
 import type { ReportedOutcome } from '../../handoff/rules/settlement.ts'
 import { truncated } from '../../handoff/rules/truncated.ts'
 import type { EmptyBecause, RenewalRequest, Settled } from '../../handoff/store.ts'
+import type { CheckedAccess } from '../admission/access.ts'
 import { handedOutWithinLimits, pullWithinLimits } from '../admission/token-limits.ts'
 import { revoked, type Token } from '../admission/tokens.ts'
 import { JSON_TYPE } from '../answers/headers.ts'
@@ -29,7 +30,7 @@ import { admittedRequestOf, NotServed } from '../forwarded-client.ts'
 import type { ClientLimiter } from '../limits/limiter.ts'
 import { excludeFromDurations } from '../observability/answered-requests.ts'
 import { whileWatched } from '../requests/disconnects.ts'
-import { type Exchange, exchangeOver } from '../requests/exchange.ts'
+import { type Exchange, exchangeOver, type Serve } from '../requests/exchange.ts'
 import { instanceOf } from '../requests/preferences.ts'
 import { StallTimer } from '../requests/stall-timer.ts'
 import type { RouteContext } from '../route-context.ts'
@@ -73,6 +74,38 @@ function waiter({ tokens, cluster }: RouteContext, limiter: ClientLimiter) {
   }
 }
 
+/** A route that the fast path serves, too. */
+function exchangeRoute(
+  app: FastifyInstance,
+  context: RouteContext,
+  fastPath: FastPath,
+  method: 'GET' | 'POST',
+  url: string,
+  access: CheckedAccess,
+  serve: Serve,
+  described: FastifySchema,
+): void {
+  fastPath.addRoute(method, app.prefix, url, access, serve)
+  app.route({
+    method,
+    url,
+    config: { access },
+    // Caches, monitors and link checkers send HEAD: it must never lease.
+    exposeHeadRoute: false,
+    schema: {
+      tags: ['hand-off'],
+      headers: Type.Object(pullHeaders),
+      querystring: Type.Object(pullParameters),
+      ...described,
+    },
+    handler: async (request, reply) => {
+      const { waited } = await serve(exchangeOver(request.raw, reply.raw, context), request.body)
+      if (waited) excludeFromDurations(reply)
+      return reply.hijack()
+    },
+  })
+}
+
 export function pullRoute(
   app: FastifyInstance,
   context: RouteContext,
@@ -83,7 +116,6 @@ export function pullRoute(
   const write = pulledPartitionWriter(tableField)
   const stall = new StallTimer()
   const waiting = waiter(context, limiter)
-  const config = { access: 'pull' } as const
 
   const pull = tracing.serve('GET /pull', async (exchange) => {
     const { head, answer } = exchange
@@ -116,36 +148,19 @@ export function pullRoute(
     })
     return { waited }
   })
-  fastPath.addRoute('GET', app.prefix, '/pull', config.access, pull)
-
-  app.route({
-    method: 'GET',
-    url: '/pull',
-    config,
-    exposeHeadRoute: false,
-    schema: {
-      operationId: 'pull',
-      summary: 'Lease the next partitions',
-      tags: ['hand-off'],
-      headers: Type.Object(pullHeaders),
-      querystring: Type.Object(pullParameters),
-      response: answers(
-        pullAnswerSchema(tableField),
-        'The partitions that were handed out; an empty array if none is ready',
-      ),
-    },
-    handler: async (request, reply) => {
-      const { waited } = await pull(exchangeOver(request.raw, reply.raw, context), undefined)
-      if (waited) excludeFromDurations(reply)
-      return reply.hijack()
-    },
+  exchangeRoute(app, context, fastPath, 'GET', '/pull', 'pull', pull, {
+    operationId: 'pull',
+    summary: 'Lease the next partitions',
+    response: answers(
+      pullAnswerSchema(tableField),
+      'The partitions that were handed out; an empty array if none is ready',
+    ),
   })
 
-  // Caches, monitors and link checkers send HEAD: it must never lease.
   app.route({
     method: 'HEAD',
     url: '/pull',
-    config,
+    config: { access: 'pull' },
     schema: { hide: true },
     handler: (_request, reply) => reply.type(JSON_TYPE).send(),
   })
@@ -161,7 +176,6 @@ export function settleRoute(
   const write = pulledPartitionWriter(tableField)
   const stall = new StallTimer()
   const waiting = waiter(context, limiter)
-  const config = { access: 'worker' } as const
   const parkedJson = (parked: readonly string[]) =>
     parked.length === 0 ? '' : `"parked":${JSON.stringify(parked)},`
   const settledJson = (token: Token | null, { settled, parked, refused, pulled }: Settled) => {
@@ -204,26 +218,11 @@ export function settleRoute(
     answer(settledJson(token, outcome), more, pull === null ? null : lost)
     return { waited: outcome.pulled?.waited ?? false }
   })
-  fastPath.addRoute('POST', app.prefix, '/settle', config.access, settle)
-
-  app.route({
-    method: 'POST',
-    url: '/settle',
-    config,
-    schema: {
-      operationId: 'settle',
-      summary: 'Settle leases, and optionally pull in the same request',
-      tags: ['hand-off'],
-      headers: Type.Object(pullHeaders),
-      querystring: Type.Object(pullParameters),
-      body: settleRequestSchema,
-      response: answers(settleAnswerSchema(tableField), 'The result for each settlement'),
-    },
-    handler: async (request, reply) => {
-      const { waited } = await settle(exchangeOver(request.raw, reply.raw, context), request.body)
-      if (waited) excludeFromDurations(reply)
-      return reply.hijack()
-    },
+  exchangeRoute(app, context, fastPath, 'POST', '/settle', 'worker', settle, {
+    operationId: 'settle',
+    summary: 'Settle leases, and optionally pull in the same request',
+    body: settleRequestSchema,
+    response: answers(settleAnswerSchema(tableField), 'The result for each settlement'),
   })
 }
 
@@ -298,8 +297,9 @@ export function renewRoute(app: FastifyInstance, { handOff, tokens, tracing }: R
           })
         }
       }
-      reply.header('content-type', JSON_TYPE)
-      return reply.send(`{"renewed":${JSON.stringify(renewed)},"refused":${refusalsJson(refused)}}`)
+      return reply
+        .type(JSON_TYPE)
+        .send(`{"renewed":${JSON.stringify(renewed)},"refused":${refusalsJson(refused)}}`)
     }),
   })
 }
