@@ -1,4 +1,3 @@
-import type { InstanceSort } from '@baton/protocol'
 import { silenceAllowed, statusOf } from '../../instance-status.ts'
 import { leaseMillis, policyOf } from '../../rules/policy.ts'
 import type {
@@ -13,7 +12,6 @@ import type {
 } from '../../views/queries.ts'
 import { checkpointsOf, workOf } from '../checkpoints.ts'
 import { namedOf } from '../lease-changes.ts'
-import type { Memory } from '../state/memory.ts'
 import type { ViewSource } from './view-source.ts'
 
 // Views of instances. Their rows are on disk, their leases in memory.
@@ -28,21 +26,21 @@ export async function readInstance(source: ViewSource, instanceId: string): Prom
 
 export async function readInstances(source: ViewSource, query: InstanceQuery): Promise<InstancePage> {
   const { names, limit, sort = 'name', search = null, status = null } = query
-  const shown = (records: readonly InstanceRecord[]) => records.map((record) => withLeases(source, record))
-  if (names !== undefined) return { instances: shown(await source.disk.instances({ names })), next: null }
+  if (names !== undefined) {
+    const records = await source.disk.instances({ names })
+    return { instances: records.map((record) => withLeases(source, record)), next: null }
+  }
   const read = sort === 'leases' ? readByLeases : readRows
   const instances: InstanceDetails[] = []
   let after = query.after
   for (let searched = 0; searched < INSTANCES_SEARCHED; ) {
     const page = await read(source, query, after)
-    for (const instance of shown(page.records)) {
+    for (const { record, at } of page.records) {
       if (instances.length === limit) return { instances, next: after }
-      after = positionOf(source.memory, instance, sort)
-      // The rest of a list by leases is read by name.
-      if (sort === 'leases' && page.byName && after.value > 0) {
-        after = { value: 0, name: instance.instanceId }
-        continue
-      }
+      after = at
+      const instance = withLeases(source, record)
+      // It was listed before the rest.
+      if (page.isRest && source.memory.leases.countOf(instance.instanceId) > 0) continue
       if (search !== null && !instance.instanceId.includes(search)) continue
       if (status === null || statusOf(instance) === status) instances.push(instance)
     }
@@ -62,10 +60,12 @@ export async function readActive(
 }
 
 interface Records {
-  readonly records: readonly InstanceRecord[]
+  /** With their positions when they were read: leases end at any time. */
+  readonly records: readonly { readonly record: InstanceRecord; readonly at: InstancePosition }[]
   /** Where the next ones begin, if not after the last of these. */
   readonly next?: InstancePosition
-  readonly byName: boolean
+  /** Of a list by leases: the instances without leases, by name. */
+  readonly isRest: boolean
   readonly isEnd: boolean
 }
 
@@ -76,7 +76,11 @@ async function readRows(
 ): Promise<Records> {
   const order = sort === 'lastSeenAt' ? sort : 'name'
   const records = await disk.instances({ sort: order, after, limit: limit + 1 })
-  return { records, byName: order === 'name', isEnd: records.length <= limit }
+  const positioned = records.map((record) => {
+    const { instanceId: name, lastSeenAt } = record
+    return { record, at: { value: order === 'name' ? 0 : lastSeenAt, name } }
+  })
+  return { records: positioned, isRest: false, isEnd: records.length <= limit }
 }
 
 /** Holders are in memory; the other instances follow, by name. */
@@ -94,28 +98,22 @@ async function readByLeases(
       .toSorted((a, b) => b.leases - a.leases || (a.name < b.name ? -1 : 1))
       .slice(0, limit + 1)
     const records = await source.disk.instances({ names: holders.map(({ name }) => name) })
-    const rank = new Map(holders.map(({ name }, index) => [name, index]))
+    const byId = new Map(records.map((record) => [record.instanceId, record]))
     const last = holders.at(-1)
     return {
-      records: records.toSorted((a, b) => (rank.get(a.instanceId) ?? 0) - (rank.get(b.instanceId) ?? 0)),
+      records: holders.flatMap(({ name, leases: value }) => {
+        const record = byId.get(name)
+        return record === undefined ? [] : [{ record, at: { value, name } }]
+      }),
       next:
         holders.length <= limit || last === undefined
           ? { value: 0, name: '' }
           : { value: last.leases, name: last.name },
-      byName: false,
+      isRest: false,
       isEnd: false,
     }
   }
-  return readRows(source, { after, limit, sort: 'name' }, after)
-}
-
-function positionOf(
-  { leases }: Memory,
-  { instanceId: name, lastSeenAt }: InstanceDetails,
-  sort: InstanceSort,
-): InstancePosition {
-  if (sort === 'lastSeenAt') return { value: lastSeenAt, name }
-  return { value: sort === 'leases' ? leases.countOf(name) : 0, name }
+  return { ...(await readRows(source, { after, limit, sort: 'name' }, after)), isRest: true }
 }
 
 /** A lease that has ended and was not swept yet may be renewed: it does not count, but its holder is silent. */
