@@ -21,13 +21,11 @@ import {
   bigFields,
   fieldNames,
   type PerSection,
-  type Progress,
   type RowBatch,
-  totalRows,
 } from '../handoff/archived.ts'
 import { StoreRefused } from '../handoff/store.ts'
 import type { NextIds } from '../handoff/stored.ts'
-import { type Section, sections } from '../handoff/table-fields.ts'
+import type { Section } from '../handoff/table-fields.ts'
 import { version } from '../version.ts'
 
 // The lines of an export; see docs/backup.md. Each line is JSON: the header, then for each section a
@@ -58,7 +56,8 @@ export interface EndLine {
 
 type Row = Record<string, unknown>
 
-function encodeRows({ section, rows }: RowBatch, fields: readonly string[]): string {
+function encodeRows({ section, rows }: RowBatch): string {
+  const fields = fieldNames[section]
   const big = bigFields(section)
   let lines = ''
   for (const row of rows as readonly object[] as readonly Row[]) {
@@ -164,20 +163,19 @@ interface WriteOptions {
   /** Compressed if its name ends with .gz. */
   readonly file: string
   readonly mayReplace: boolean
-  readonly progress?: Progress | undefined
   /** Called after everything was read, before the file is published. If it rejects, the file is discarded. */
-  readonly confirm?: () => Promise<void>
+  readonly confirm: () => Promise<void>
 }
 
 export async function writeArchive(source: ArchiveSource, options: WriteOptions): Promise<void> {
-  const { file, mayReplace, progress, confirm } = options
+  const { file, mayReplace, confirm } = options
   const output = new PrivateOutput(file, mayReplace)
   try {
-    const lines = Readable.from(linesOf(source, progress), { objectMode: false })
+    const lines = Readable.from(linesOf(source), { objectMode: false })
     const target = createWriteStream(output.temporary)
     if (file.endsWith('.gz')) await pipeline(lines, createGzip(), target)
     else await pipeline(lines, target)
-    await confirm?.()
+    await confirm()
     output.publish()
   } catch (error) {
     output.discard()
@@ -185,34 +183,24 @@ export async function writeArchive(source: ArchiveSource, options: WriteOptions)
   }
 }
 
-async function* linesOf(source: ArchiveSource, progress: Progress | undefined): AsyncIterable<string> {
+async function* linesOf({ nextIds, counts, batches }: ArchiveSource): AsyncIterable<string> {
   const hash = createHash('sha256')
   const hashed = (text: string) => {
     hash.update(text)
     return text
   }
   const line = (value: Header | SectionLine | EndLine) => `${JSON.stringify(value)}\n`
-  const { nextIds, counts } = source
   const exportedAt = new Date().toISOString()
   yield hashed(
     line({ format: FORMAT, schema: SCHEMA_VERSION, program: version, exportedAt, nextIds, counts }),
   )
-  const total = totalRows(counts)
-  let done = 0
-  let named = 0
-  /** Sections without rows are listed, too, so that the file shows what its program knows. */
-  const nameUpTo = (section: Section | undefined): string => {
-    const to = section === undefined ? sections.length : sections.indexOf(section) + 1
-    const lines = sections.slice(named, to).map((one) => line({ section: one, fields: fieldNames[one] }))
-    named = Math.max(named, to)
-    return lines.join('')
+  let named: Section | undefined
+  for await (const batch of batches()) {
+    const { section } = batch
+    // Sections without rows are listed, too, so that the file shows what its program knows.
+    if (section !== named) yield hashed(line({ section, fields: fieldNames[section] }))
+    named = section
+    if (batch.rows.length > 0) yield hashed(encodeRows(batch))
   }
-  for await (const batch of source.batches()) {
-    yield hashed(nameUpTo(batch.section) + encodeRows(batch, fieldNames[batch.section]))
-    done += batch.rows.length
-    progress?.(done, total)
-  }
-  const rest = nameUpTo(undefined)
-  if (rest !== '') yield hashed(rest)
   yield line({ end: { sha256: hash.digest('hex') } })
 }
