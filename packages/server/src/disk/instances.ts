@@ -13,7 +13,6 @@ import {
 } from '../handoff/views/queries.ts'
 import type { SqlTables } from './sql-tables.ts'
 import {
-  type Conditions,
   eachOf,
   insert,
   LIMIT,
@@ -124,7 +123,7 @@ const producedTask = (
 })
 
 /** A client that holds a lease or is paused is kept, however long it has been silent. */
-export function instancesBy(session: Session, tables: SqlTables, where: Conditions) {
+export function instancesBy(session: Session, tables: SqlTables) {
   const rows = rowsOf(tables.instances)
   const byNames = lookUp(rows, 'instance_id')
   const one = lookUp(withTasks(tables), 'instance_id')
@@ -143,7 +142,7 @@ export function instancesBy(session: Session, tables: SqlTables, where: Conditio
   const unseen = select(rowsOf(names), `WHERE last_seen_at < ? AND paused_at IS NULL ${LIMIT}`)
   const ended = select(
     rowsOf(names),
-    `${where.endedInstances} AND last_seen_at < ? AND paused_at IS NULL ${LIMIT}`,
+    `${tables.where.endedInstances} AND last_seen_at < ? AND paused_at IS NULL ${LIMIT}`,
   )
   const active = activeNames(tables)
   return {

@@ -5,7 +5,6 @@ import { allReadsBy } from '../all-reads.ts'
 import { heartbeatRows, recordHeartbeat } from '../instances.ts'
 import type { Session } from '../statements.ts'
 import { stageStatements, unstageStatement } from './append.ts'
-import { indexedBy } from './conditions.ts'
 import { arraysOf, postgres, sending, textOf } from './dialect.ts'
 import { readLeaderRow } from './leader-row.ts'
 import { LeaderWrites } from './leader-writes.ts'
@@ -86,7 +85,7 @@ function postgresDisk(channels: Channels, leader: LeaderWrites): SharedDisk {
     },
   }
   return {
-    ...allReadsBy(session, postgres, indexedBy),
+    ...allReadsBy(session, postgres),
     open: (from) => leader.open(from),
     readLeaderRow: () => orUnavailable(readLeaderRow(general)),
     resign: () => leader.resign(),
