@@ -6,7 +6,7 @@ import { refuseOtherVersion } from '../schema-version.ts'
 import type { SqlTable } from '../sql-table.ts'
 import { insert } from '../statements.ts'
 import { arraysOf, asJson, postgres, textOf } from './dialect.ts'
-import { fence, NOW } from './leader-row.ts'
+import { fence, NEXT_IDS, NOW } from './leader-row.ts'
 import { versionOf } from './migrate.ts'
 import { CannotConnect } from './session/connect-faults.ts'
 import type { Connection } from './session/connection.ts'
@@ -43,9 +43,8 @@ export function archivedStore(connection: Connection, term = ''): ArchivedStore 
       return entries.map(({ body }) => body as string)
     },
     async nextIds() {
-      const [row] = await run(`SELECT next_task AS task, next_lane AS lane, next_partition AS partition,
-        next_event AS event FROM baton.flushed`)
-      return { ...row } as unknown as NextIds
+      const [row] = await run(`SELECT ${NEXT_IDS} AS next_ids FROM baton.flushed`)
+      return row?.['next_ids'] as NextIds
     },
     async setNextIds({ task, lane, partition, event }) {
       await run(
