@@ -1,17 +1,5 @@
 import { createHash } from 'node:crypto'
-import {
-  closeSync,
-  createWriteStream,
-  fchmodSync,
-  fsyncSync,
-  linkSync,
-  lstatSync,
-  openSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
@@ -23,10 +11,10 @@ import {
   type PerSection,
   type RowBatch,
 } from '../handoff/archived.ts'
-import { StoreRefused } from '../handoff/store.ts'
 import type { NextIds } from '../handoff/stored.ts'
 import type { Section } from '../handoff/table-fields.ts'
 import { version } from '../version.ts'
+import { writePrivately } from './private-output.ts'
 
 // The lines of an export; see docs/backup.md. Each line is JSON: the header, then for each section a
 // line with its name and fields and one line per row, then the end.
@@ -83,82 +71,6 @@ export function rowReader({ section, fields }: SectionLine): (values: readonly u
   }
 }
 
-/** Private to this user, because the file contains lease ids. */
-const FILE_MODE = 0o600
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-
-/** It has its name only when it is complete: a failure leaves no partial file and destroys no earlier one. */
-export class PrivateOutput {
-  /** The path to write to until `publish`. An empty file exists there already. */
-  readonly temporary: string
-  readonly #path: string
-  readonly #mayReplace: boolean
-
-  constructor(path: string, mayReplace: boolean) {
-    this.#path = resolve(path)
-    this.#mayReplace = mayReplace
-    this.temporary = `${this.#path}.${process.pid}.part`
-    if (path === '-' || statSync(this.#path, { throwIfNoEntry: false })?.isFile() === false)
-      throw new StoreRefused(
-        `${path} is not a regular file, and the output must be one: it gets its name when it is complete`,
-      )
-    if (!mayReplace && lstatSync(this.#path, { throwIfNoEntry: false }) !== undefined) throw this.#isThere()
-    const file = openSync(this.temporary, 'wx', FILE_MODE)
-    // The mode must not depend on the umask.
-    fchmodSync(file, FILE_MODE)
-    closeSync(file)
-    for (const signal of SIGNALS) process.once(signal, this.#onSignal)
-  }
-
-  /** Call this when the file is complete. When it returns, the file is durable under its name. */
-  publish(): void {
-    sync(this.temporary)
-    if (this.#mayReplace) renameSync(this.temporary, this.#path)
-    else {
-      try {
-        // Unlike a rename, a link fails if the name exists by now.
-        linkSync(this.temporary, this.#path)
-      } catch (error) {
-        throw (error as NodeJS.ErrnoException).code === 'EEXIST' ? this.#isThere() : error
-      }
-      rmSync(this.temporary)
-    }
-    sync(dirname(this.#path))
-    this.#stopListening()
-  }
-
-  discard(): void {
-    this.#stopListening()
-    // SQLite may have left a journal next to it.
-    for (const path of [this.temporary, `${this.temporary}-journal`]) rmSync(path, { force: true })
-  }
-
-  /** Cleans up, then lets the signal end the process. */
-  readonly #onSignal = (signal: NodeJS.Signals): void => {
-    this.discard()
-    process.kill(process.pid, signal)
-  }
-
-  #stopListening(): void {
-    for (const signal of SIGNALS) process.off(signal, this.#onSignal)
-  }
-
-  #isThere(): StoreRefused {
-    return new StoreRefused(`${this.#path} already exists; choose another name, or replace it with --force`)
-  }
-}
-
-function sync(path: string): void {
-  // A folder cannot be opened on Windows, and need not be synced there.
-  if (process.platform === 'win32') return
-  const opened = openSync(path, 'r')
-  try {
-    fsyncSync(opened)
-  } finally {
-    closeSync(opened)
-  }
-}
-
 interface WriteOptions {
   /** Compressed if its name ends with .gz. */
   readonly file: string
@@ -169,18 +81,13 @@ interface WriteOptions {
 
 export async function writeArchive(source: ArchiveSource, options: WriteOptions): Promise<void> {
   const { file, mayReplace, confirm } = options
-  const output = new PrivateOutput(file, mayReplace)
-  try {
+  await writePrivately(file, mayReplace, async (path) => {
     const lines = Readable.from(linesOf(source), { objectMode: false })
-    const target = createWriteStream(output.temporary)
+    const target = createWriteStream(path)
     if (file.endsWith('.gz')) await pipeline(lines, createGzip(), target)
     else await pipeline(lines, target)
     await confirm()
-    output.publish()
-  } catch (error) {
-    output.discard()
-    throw error
-  }
+  })
 }
 
 async function* linesOf({ nextIds, counts, batches }: ArchiveSource): AsyncIterable<string> {

@@ -1,8 +1,9 @@
 import { type ArchiveSource, type PerSection, type Progress, withProgress } from '../handoff/archived.ts'
 import { StoreRefused } from '../handoff/store.ts'
 import { type Checked, check } from './check.ts'
-import { PrivateOutput, writeArchive } from './export-file.ts'
+import { writeArchive } from './export-file.ts'
 import { openArchive, startOf } from './import-file.ts'
+import { writePrivately } from './private-output.ts'
 import { type Location, withFileSource, withSource, withStoppedStore } from './stores.ts'
 
 // The operator's tools for a store: backup, verification, export and import.
@@ -35,14 +36,7 @@ export async function backUp(location: Location, options: OutputOptions): Promis
       'this command is for the embedded store; back up PostgreSQL with its own tools, such as pg_dump --schema=baton (see docs/fail-over.md)',
     )
   const { copySnapshot, dataFileIn } = await import('../disk/sqlite/archive.ts')
-  const output = new PrivateOutput(file, mayReplace)
-  try {
-    await copySnapshot(dataFileIn(location.data), output.temporary, progress)
-    output.publish()
-  } catch (error) {
-    output.discard()
-    throw error
-  }
+  await writePrivately(file, mayReplace, (path) => copySnapshot(dataFileIn(location.data), path, progress))
 }
 
 /** Checks a store, whether a service uses it or not; or, given a file name, a backup or an export. */
