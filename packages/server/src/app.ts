@@ -116,10 +116,6 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     })
     http.addHook('onClose', async () => closeFiles(files))
     await http.ready()
-    const join = async (url: string) => {
-      await cluster?.join(url)
-      await handOff.start()
-    }
     if (cluster === null) await handOff.start()
     return {
       http,
@@ -127,7 +123,11 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       store,
       storedIn,
       tls,
-      join: cluster === null ? async () => {} : join,
+      async join(url) {
+        if (cluster === null) return
+        await cluster.join(url)
+        await handOff.start()
+      },
       close: () => http.close(),
     }
   } catch (error) {

@@ -70,15 +70,13 @@ const totalsOf: (row: StoredInstance) => InstanceTotals = copierOf(totalFields)
 
 /** In SQL: adds totals to the stored ones. When an instance was last seen comes from heartbeats. */
 export const addTotalsTo = (tables: SqlTables): string =>
-  `ON CONFLICT (instance_id) DO UPDATE SET ${addedTotals(tables)},
+  `ON CONFLICT (instance_id) DO UPDATE SET
+    ${tables.instances
+      .only(...totalFields)
+      .names.map((name) => `${name} = ${added(tables, name)}`)
+      .join(', ')},
     lost_unless_seen_since = CASE WHEN excluded.lost_unless_seen_since > coalesce(instance.lost_unless_seen_since, 0)
       THEN excluded.lost_unless_seen_since ELSE instance.lost_unless_seen_since END`
-
-const addedTotals = (tables: SqlTables): string =>
-  tables.instances
-    .only(...totalFields)
-    .names.map((name) => `${name} = ${added(tables, name)}`)
-    .join(', ')
 
 const added = ({ dialect }: SqlTables, name: string): string =>
   `${dialect.least}(instance.${name} + excluded.${name}, ${Number.MAX_SAFE_INTEGER})`
