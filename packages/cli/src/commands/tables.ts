@@ -11,7 +11,7 @@ import { connect, connectionFlags, located } from '../connection.ts'
 import { exitCodes, UsageError } from '../errors.ts'
 import { count, counted, since } from '../show/numbers.ts'
 import { nameColumn, table as textTable } from '../show/table.ts'
-import { print, printJson, shown, styled } from '../terminal.ts'
+import { answer, shown, styled } from '../terminal.ts'
 
 export const tables: Command = {
   operands: '',
@@ -21,8 +21,7 @@ export const tables: Command = {
   examples: [{ line: 'baton tables', says: 'What runs and waits on each table' }],
   run: async (given) => {
     const all = await allTables(connect(given))
-    if (given.switch('json')) printJson({ tables: all })
-    else print(listOf(all))
+    answer(given, { tables: all }, () => listOf(all))
     return exitCodes.ok
   },
 }
@@ -60,8 +59,9 @@ export const tableCommand: Command = {
         })
       })
     const view = await viewOf(client, name, Object.keys(change).length > 0)
-    if (given.switch('json')) printJson(view)
-    else print('waiting' in view ? lines(view) : `${shown(name)} has no work, limit or pause`)
+    answer(given, view, () =>
+      'waiting' in view ? lines(view) : `${shown(name)} has no work, limit or pause`,
+    )
     return exitCodes.ok
   },
 }

@@ -9,9 +9,9 @@ import { percent } from '../show/progress.ts'
 import { fitting } from '../show/table.ts'
 import { taskTable, taskView } from '../show/task.ts'
 import {
+  answer,
   drawLines,
   heightOf,
-  note,
   print,
   printJson,
   remark,
@@ -223,11 +223,7 @@ function noneText(given: Arguments): string {
 
 async function once(given: Arguments): Promise<number> {
   const { data, text, more } = await look(connect(given), given)
-  if (given.switch('json')) printJson(data)
-  else {
-    print(text)
-    if (more !== undefined) note(more)
-  }
+  answer(given, data, () => text, more)
   return exitCodes.ok
 }
 
