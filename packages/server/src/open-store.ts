@@ -11,11 +11,11 @@ import type { Tracing } from './tracing.ts'
 
 // Opens the engine on a disk, and loads only that one, because a database driver takes time to load.
 
-interface StoreOptions {
+export interface StoreOptions {
   readonly policy: Policy
   readonly node?: string | undefined
   /** For tests that control the time. */
-  readonly clock?: WallClock
+  readonly clock?: WallClock | undefined
   readonly tracing?: Pick<Tracing, 'watch'> | undefined
   /** Has the limits of open work. */
   readonly openWork?: OpenWorkMeter | undefined
