@@ -253,10 +253,9 @@ export function controlCommand(name: string): Command {
       const refusal = question && (await agreed(`${shown(taskId)}: ${question}`, given))
       if (typeof refusal === 'number') return refusal
       const client = connect(given)
-      const done = await act(client, taskId, given).catch((error: unknown) => {
-        // The user typed a command and never saw the request that the pointers refer to.
-        throw located(error, { placeOf: (pointer) => placeOf?.(pointer, given) ?? '' })
-      })
+      // The user typed a command and never saw the request that the pointers refer to.
+      const origin = { placeOf: (pointer: string) => placeOf?.(pointer, given) ?? '' }
+      const done = await act(client, taskId, given).catch(located(origin))
       answer(given, done, () => outcomeText(done, result?.(given)))
       const warning = await caution?.(client, taskId, given)
       if (warning !== undefined) remark(given, warning)

@@ -6,9 +6,9 @@ import {
   type InstanceStatus,
   ProblemError,
 } from '@baton/client'
-import { instanceSorts, instanceStates, MAX_PAGE_LENGTH } from '@baton/protocol/core'
+import { instanceSorts, instanceStates } from '@baton/protocol/core'
 import type { Arguments, Command } from '../command-line.ts'
-import { connect, connectionFlags } from '../connection.ts'
+import { connect, connectionFlags, readPages } from '../connection.ts'
 import { exitCodes } from '../errors.ts'
 import { count, counted, duration, since } from '../show/numbers.ts'
 import { percent } from '../show/progress.ts'
@@ -79,14 +79,7 @@ async function allInstances(client: BatonClient, given: Arguments): Promise<Inst
     status: given.text('status') as InstanceListOptions['status'],
     sort: given.text('sort') as InstanceListOptions['sort'],
   }
-  const instances: InstanceStatus[] = []
-  let cursor: string | undefined
-  do {
-    const page = await client.instances({ ...filter, limit: MAX_PAGE_LENGTH, cursor })
-    instances.push(...page.instances)
-    cursor = page.next ?? undefined
-  } while (cursor !== undefined)
-  return instances
+  return (await readPages('instances', (page) => client.instances({ ...filter, ...page }))).rows
 }
 
 function nodeFacts({ leadsSince, load = 0 }: InstanceStatus): [string, string][] {

@@ -93,9 +93,9 @@ const verbs: Readonly<Record<string, { readonly operands: string; readonly run: 
         ...(types.length === 0 ? {} : { types: [...types] }),
         ...(taskPrefix === undefined ? {} : { taskPrefix }),
       }
-      const made = await client.subscriptions.create(request).catch((error: unknown) => {
-        throw located(error, { placeOf: (pointer) => places[pointer] ?? '' })
-      })
+      const made = await client.subscriptions
+        .create(request)
+        .catch(located({ placeOf: (pointer) => places[pointer] ?? '' }))
       return { data: made, text: `${made.id}\nsecret: ${made.secret} (shown only once)` }
     },
   },
