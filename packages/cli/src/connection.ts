@@ -5,7 +5,7 @@ import {
   ProblemError,
   type Violation,
 } from '@baton/client'
-import { checkInstanceId, DEFAULT_TABLE_FIELD } from '@baton/protocol/core'
+import { checkInstanceId, DEFAULT_TABLE_FIELD, MAX_PAGE_LENGTH } from '@baton/protocol/core'
 import type { Arguments, Flag, Flags } from './command-line.ts'
 import { UsageError } from './errors.ts'
 import { remark } from './terminal.ts'
@@ -105,6 +105,33 @@ export const cursorFlag: Flag = {
   description: 'continue an earlier list: the cursor that it printed, or `next` in its JSON',
 }
 
+interface Pages {
+  /** Where an earlier list ended. */
+  readonly cursor?: string | undefined
+  readonly limit?: number
+}
+
+/** Reads pages until there are no more, or `limit` rows were read. `name` is that of the rows in a page. */
+export async function readPages<Name extends string, Row>(
+  name: Name,
+  read: (page: {
+    readonly cursor: string | undefined
+    readonly limit: number
+  }) => Promise<{ readonly next: string | null } & Readonly<Record<Name, readonly Row[]>>>,
+  { cursor, limit = Number.POSITIVE_INFINITY }: Pages = {},
+): Promise<{ rows: Row[]; next: string | null }> {
+  const rows: Row[] = []
+  let next = cursor ?? null
+  do {
+    // A page may have fewer rows than requested although more follow: the service bounds the rows it reads.
+    const left = Math.min(limit - rows.length, MAX_PAGE_LENGTH)
+    const page = await read({ cursor: next ?? undefined, limit: left })
+    rows.push(...page[name])
+    next = page.next
+  } while (next !== null && rows.length < limit)
+  return { rows, next }
+}
+
 /** The note below a truncated list. */
 export function moreText(ways: string, cursor: string): string {
   return `there are more: use ${ways}, or continue with --cursor ${cursor}`
@@ -139,7 +166,9 @@ export class LocatedProblem extends Error {
   }
 }
 
-/** Wraps problems of the service. Other errors are returned unchanged. */
-export function located(error: unknown, origin: Origin): unknown {
-  return error instanceof ProblemError ? new LocatedProblem(error, origin) : error
-}
+/** What to do when a request failed: wraps problems of the service, and throws other errors unchanged. */
+export const located =
+  (origin: Origin) =>
+  (error: unknown): never => {
+    throw error instanceof ProblemError ? new LocatedProblem(error, origin) : error
+  }

@@ -66,6 +66,15 @@ export function printJson(value: unknown): boolean {
   return print(jsonLine(value))
 }
 
+/** The output of a command: `data` with --json, otherwise the text, and below it what to note. */
+export function answer(given: Arguments, data: unknown, text: () => string, noted?: string): void {
+  if (given.switch('json')) printJson(data)
+  else {
+    print(text())
+    if (noted !== undefined) note(noted)
+  }
+}
+
 /** Writes a line to stderr: notes, progress, errors. */
 export function note(text: string): void {
   process.stderr.write(`${safe(text)}\n`)

@@ -17,9 +17,9 @@ import { keyOwners } from './http/requests/preferences.ts'
 import { untraced } from './http/route-context.ts'
 import { buildHttp, type Timeouts } from './http/server.ts'
 import { TlsFiles } from './http/tls.ts'
-import { openEmbeddedStore, openSharedStore } from './open-store.ts'
+import { openEmbeddedStore, openSharedStore, type StoreOptions } from './open-store.ts'
 import { SettingsError } from './settings-files.ts'
-import { openTracing, type Tracing } from './tracing.ts'
+import { openTracing } from './tracing.ts'
 import { version } from './version.ts'
 import { AddressRule } from './webhooks/address-rule.ts'
 import { Deliverer } from './webhooks/deliverer.ts'
@@ -59,7 +59,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   const { tokens, tls, rule, subscriptions } = files
   const policy = policyOf(config)
   const openWork = new OpenWorkMeter({ lanes: config.maxLanes, leases: config.maxLeases }, log)
-  const opened = openStore(config, policy, { ...options, tracing, openWork })
+  const opened = openStore(config, log, { policy, node: config.instanceId, clock, tracing, openWork })
   opened.catch(() => closeFiles(files))
   const { store, storedIn, cluster } = await opened
   try {
@@ -116,10 +116,6 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     })
     http.addHook('onClose', async () => closeFiles(files))
     await http.ready()
-    const join = async (url: string) => {
-      await cluster?.join(url)
-      await handOff.start()
-    }
     if (cluster === null) await handOff.start()
     return {
       http,
@@ -127,7 +123,11 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       store,
       storedIn,
       tls,
-      join: cluster === null ? async () => {} : join,
+      async join(url) {
+        if (cluster === null) return
+        await cluster.join(url)
+        await handOff.start()
+      },
       close: () => http.close(),
     }
   } catch (error) {
@@ -170,28 +170,21 @@ function closeFiles({ tokens, tls, subscriptions }: WatchedFiles): void {
   subscriptions?.close()
 }
 
-async function openStore(
-  config: Config,
-  policy: Policy,
-  {
-    clock,
-    log,
-    tracing,
-    openWork,
-  }: Pick<AppOptions, 'clock' | 'log'> & {
-    readonly tracing: Tracing | undefined
-    readonly openWork: OpenWorkMeter
-  },
-): Promise<{ store: Store; storedIn: StoredIn; cluster: Cluster | null }> {
-  const node = config.instanceId
-  const options = { policy, node, tracing, openWork, ...(clock === undefined ? {} : { clock }) }
-  if (config.databaseUrl === null) {
+interface OpenedStore {
+  readonly store: Store
+  readonly storedIn: StoredIn
+  readonly cluster: Cluster | null
+}
+
+async function openStore(config: Config, log: Log, options: StoreOptions): Promise<OpenedStore> {
+  const { data, databaseUrl: url } = config
+  if (url === null) {
     const warn = (text: string) => log.warn({}, text)
-    const store = await openEmbeddedStore({ folder: config.data, warn, ...options })
-    return { store, storedIn: { data: resolve(config.data) }, cluster: null }
+    const store = await openEmbeddedStore({ folder: data, warn, ...options })
+    return { store, storedIn: { data: resolve(data) }, cluster: null }
   }
   const peerCa = config.peerCa === null ? null : readPem(config.peerCa)
-  const { cluster, database } = await openSharedStore({ url: config.databaseUrl, log, peerCa, ...options })
+  const { cluster, database } = await openSharedStore({ url, log, peerCa, ...options })
   return { store: cluster.store, storedIn: { database }, cluster }
 }
 

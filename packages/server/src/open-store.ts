@@ -1,5 +1,6 @@
 import type { Cluster } from './cluster/open-cluster.ts'
 import type { WallClock } from './handoff/clock.ts'
+import type { Disk } from './handoff/disk.ts'
 import { openEngine } from './handoff/engine/engine-store.ts'
 import { leaseSecrets } from './handoff/lease-id.ts'
 import type { Log } from './handoff/log.ts'
@@ -10,11 +11,11 @@ import type { Tracing } from './tracing.ts'
 
 // Opens the engine on a disk, and loads only that one, because a database driver takes time to load.
 
-interface StoreOptions {
+export interface StoreOptions {
   readonly policy: Policy
   readonly node?: string | undefined
   /** For tests that control the time. */
-  readonly clock?: WallClock
+  readonly clock?: WallClock | undefined
   readonly tracing?: Pick<Tracing, 'watch'> | undefined
   /** Has the limits of open work. */
   readonly openWork?: OpenWorkMeter | undefined
@@ -27,25 +28,28 @@ interface EmbeddedStoreOptions extends StoreOptions {
 }
 
 export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<Store> {
-  const { folder, warn, policy, node, clock = Date.now, tracing, openWork } = options
+  const { folder, warn, clock = Date.now } = options
   const { openSqliteDisk } = await import('./disk/sqlite/sqlite-disk.ts')
   const disk = await openSqliteDisk({ folder, warn })
   try {
-    return await openEngine({
-      disk: tracing?.watch(disk) ?? disk,
-      clock,
-      policy,
-      node,
-      openWork,
-      limits: openWork?.limits,
-      random: Math.random,
-      secret: leaseSecrets(),
-    })
+    return await openEngineOn(disk, clock, options)
   } catch (error) {
     await disk.close()
     throw error
   }
 }
+
+const openEngineOn = (disk: Disk, clock: WallClock, { policy, node, tracing, openWork }: StoreOptions) =>
+  openEngine({
+    disk: tracing?.watch(disk) ?? disk,
+    clock,
+    policy,
+    node,
+    openWork,
+    limits: openWork?.limits,
+    random: Math.random,
+    secret: leaseSecrets(),
+  })
 
 interface SharedStoreOptions extends StoreOptions {
   readonly url: string
@@ -58,7 +62,7 @@ interface SharedStoreOptions extends StoreOptions {
 export async function openSharedStore(
   options: SharedStoreOptions,
 ): Promise<{ cluster: Cluster; database: string }> {
-  const { url, log, policy, node, clock, tracing, openWork, peerCa = null } = options
+  const { url, log, clock, peerCa = null } = options
   const [{ openPostgresDisk }, { describeServer }, { openCluster }] = await Promise.all([
     import('./disk/postgres/postgres-disk.ts'),
     import('./disk/postgres/session/connector.ts'),
@@ -66,17 +70,7 @@ export async function openSharedStore(
   ])
   const cluster = await openCluster({
     openDisk: (self) => openPostgresDisk({ url, node: self, log }),
-    openEngine: ({ disk, clock: leaders }) =>
-      openEngine({
-        disk: tracing?.watch(disk) ?? disk,
-        clock: clock ?? leaders,
-        policy,
-        node,
-        openWork,
-        limits: openWork?.limits,
-        random: Math.random,
-        secret: leaseSecrets(),
-      }),
+    openEngine: ({ disk, clock: leaders }) => openEngineOn(disk, clock ?? leaders, options),
     log,
     trusted: peerCa,
   })

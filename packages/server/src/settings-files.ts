@@ -75,19 +75,15 @@ export function formFaults([first, ...others]: readonly string[], form: string):
 
 const POLL_MILLIS = 1000
 
-interface FileWatch {
-  close(): void
-}
-
 /**
  * Calls `changed` when one of the files was written or replaced. Call it before the files are first read, so
  * that no later change is missed. It polls once a second, because file system notifications do not work for
  * mounted files, nor for the symbolic links that Kubernetes swaps.
  *
  * With `whenQuiet` it waits until a poll finds no further change, for related files that are written one
- * after another.
+ * after another. Returns what ends it.
  */
-function watchFiles(paths: readonly string[], changed: () => void, whenQuiet: boolean): FileWatch {
+function watchFiles(paths: readonly string[], changed: () => void, whenQuiet: boolean): () => void {
   let known = paths.map(marksNow).join('\n')
   let last = known
   let isLooking = false
@@ -104,11 +100,9 @@ function watchFiles(paths: readonly string[], changed: () => void, whenQuiet: bo
     if (!isClosed) changed()
   }
   const timer = setInterval(() => void look(), POLL_MILLIS).unref()
-  return {
-    close: () => {
-      isClosed = true
-      clearInterval(timer)
-    },
+  return () => {
+    isClosed = true
+    clearInterval(timer)
   }
 }
 
@@ -167,7 +161,7 @@ export class ReloadedFile<Value> {
   readonly #options: ReloadedFileOptions<Value>
   readonly #listeners: ((reload: FileReload<Value>) => void)[] = []
   #watched: readonly string[] = []
-  #watch: FileWatch | undefined
+  #unwatch: (() => void) | undefined
   #current: Value
 
   constructor(options: ReloadedFileOptions<Value>) {
@@ -204,12 +198,12 @@ export class ReloadedFile<Value> {
   }
 
   close(): void {
-    this.#watch?.close()
+    this.#unwatch?.()
   }
 
   #read(before: Value | undefined): Value {
     const { path, read, log } = this.#options
-    if (this.#watch === undefined) this.#watchAll([path])
+    if (this.#unwatch === undefined) this.#watchAll([path])
     while (true) {
       const others: string[] = []
       // Files that it names are watched before they are read for the last time, so that no change is missed.
@@ -228,10 +222,10 @@ export class ReloadedFile<Value> {
   }
 
   #watchAll(paths: readonly string[]): void {
-    this.#watch?.close()
+    this.#unwatch?.()
     this.#watched = paths
     const { whenQuiet = false } = this.#options
-    this.#watch = watchFiles(paths, () => this.#reload(), whenQuiet)
+    this.#unwatch = watchFiles(paths, () => this.#reload(), whenQuiet)
   }
 
   #notify(reload: FileReload<Value>): void {

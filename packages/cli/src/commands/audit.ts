@@ -1,11 +1,10 @@
 import type { Change, NodeAuditEntry } from '@baton/client'
-import { MAX_PAGE_LENGTH } from '@baton/protocol/core'
 import type { Arguments, Command } from '../command-line.ts'
-import { connect, connectionFlags, cursorFlag, moreText } from '../connection.ts'
+import { connect, connectionFlags, cursorFlag, moreText, readPages } from '../connection.ts'
 import { exitCodes, UsageError } from '../errors.ts'
 import { count } from '../show/numbers.ts'
 import { nameColumn, table } from '../show/table.ts'
-import { note, print, printJson, shown } from '../terminal.ts'
+import { answer, shown } from '../terminal.ts'
 
 export const audit: Command = {
   operands: '',
@@ -58,20 +57,12 @@ async function list<Entry>(
   tableOf: (entries: readonly Entry[]) => string,
   nothing: string,
 ): Promise<void> {
-  const limit = given.numberOrDefault('limit')
-  const entries: Entry[] = []
-  let cursor = given.text('cursor')
-  do {
-    const page = await read({ cursor, limit: Math.min(limit - entries.length, MAX_PAGE_LENGTH) })
-    entries.push(...page.entries)
-    cursor = page.next ?? undefined
-  } while (cursor !== undefined && entries.length < limit)
-  if (given.switch('json')) printJson({ entries, next: cursor ?? null })
-  else if (entries.length === 0) print(nothing)
-  else {
-    print(tableOf(entries))
-    if (cursor !== undefined) note(moreText('--limit', cursor))
-  }
+  const { rows: entries, next } = await readPages('entries', read, {
+    cursor: given.text('cursor'),
+    limit: given.numberOrDefault('limit'),
+  })
+  const more = next === null ? undefined : moreText('--limit', next)
+  answer(given, { entries, next }, () => (entries.length === 0 ? nothing : tableOf(entries)), more)
 }
 
 function changesTable(entries: readonly Change[]): string {

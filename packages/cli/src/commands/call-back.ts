@@ -147,12 +147,12 @@ async function send(
       ...(process.stderr.isTTY ? { onFailure: ({ error }) => progress.say(error.message) } : {}),
     })
   } catch (error) {
-    throw located(error, {
+    return located({
       placeOf: (pointer) => placeOf(source.name, pointer, lineOf),
       inItsTerms: (detail) => inLines(detail, lineOf),
       hintFor: (errors) =>
         tableFieldHint(errors, client.tableField.name, (position) => reads.at(position)?.value),
-    })
+    })(error)
   }
 }
 

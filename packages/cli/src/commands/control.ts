@@ -5,7 +5,7 @@ import type { Arguments, Command, Example, Flags } from '../command-line.ts'
 import { connect, connectionFlags, located } from '../connection.ts'
 import { exitCodes, Interruption, UsageError } from '../errors.ts'
 import { count } from '../show/numbers.ts'
-import { note, print, printJson, remark, safe, shown } from '../terminal.ts'
+import { answer, note, remark, safe, shown } from '../terminal.ts'
 
 /** How many of the expected partitions do not exist. Undefined if none is missing. */
 export function missingText({ expectedPartitions, missingPartitions }: TaskView): string | undefined {
@@ -40,6 +40,10 @@ export function confirmed(question: string, streams: QuestionStreams): Promise<b
   })
   return promise.finally(() => terminal.removeAllListeners('close').close())
 }
+
+export const yesFlag = {
+  yes: { kind: 'switch', short: 'y', description: 'do not ask for confirmation; required in scripts' },
+} satisfies Flags
 
 /**
  * Prompts for a confirmation unless --yes is given. Returns the exit code for a no, and undefined for a yes.
@@ -99,9 +103,7 @@ const verbs: Readonly<Record<string, Verb>> = {
   cancel: {
     details:
       'Cancels every partition of a task that is not done. Its leases are lost. This cannot be undone.',
-    flags: {
-      yes: { kind: 'switch', short: 'y', description: 'do not ask for confirmation; required in scripts' },
-    },
+    flags: yesFlag,
     examples: [{ line: 'baton cancel orders-2026-03 --yes', says: 'In a script' }],
     question: 'Cancel every partition that is not done? This cannot be undone.',
     act: (client, taskId) => client.cancel(taskId),
@@ -159,7 +161,7 @@ const verbs: Readonly<Record<string, Verb>> = {
       'With the total number of partitions, it shows how many are missing, and so does `baton tasks TASK`.',
     flags: {
       partitions: { kind: 'number', placeholder: 'N', description: 'total number of partitions of the task' },
-      yes: { kind: 'switch', short: 'y', description: 'do not ask for confirmation; required in scripts' },
+      ...yesFlag,
     },
     examples: [
       {
@@ -251,12 +253,10 @@ export function controlCommand(name: string): Command {
       const refusal = question && (await agreed(`${shown(taskId)}: ${question}`, given))
       if (typeof refusal === 'number') return refusal
       const client = connect(given)
-      const answer = await act(client, taskId, given).catch((error: unknown) => {
-        // The user typed a command and never saw the request that the pointers refer to.
-        throw located(error, { placeOf: (pointer) => placeOf?.(pointer, given) ?? '' })
-      })
-      if (given.switch('json')) printJson(answer)
-      else print(outcomeText(answer, result?.(given)))
+      // The user typed a command and never saw the request that the pointers refer to.
+      const origin = { placeOf: (pointer: string) => placeOf?.(pointer, given) ?? '' }
+      const done = await act(client, taskId, given).catch(located(origin))
+      answer(given, done, () => outcomeText(done, result?.(given)))
       const warning = await caution?.(client, taskId, given)
       if (warning !== undefined) remark(given, warning)
       return exitCodes.ok

@@ -4,7 +4,7 @@ import type { Command } from '../command-line.ts'
 import { connect, connectionFlags } from '../connection.ts'
 import { exitCodes } from '../errors.ts'
 import { count, counted, duration, rounded } from '../show/numbers.ts'
-import { print, printJson, styled } from '../terminal.ts'
+import { answer, styled } from '../terminal.ts'
 import { chosenFlags, chosenIn } from './leases.ts'
 
 export const ready: Command = {
@@ -19,8 +19,7 @@ export const ready: Command = {
   ],
   run: async (given) => {
     await connect(given).ready()
-    if (given.switch('json')) printJson({ status: 'ready' })
-    else print('ready')
+    answer(given, { status: 'ready' }, () => 'ready')
     return exitCodes.ok
   },
 }
@@ -52,9 +51,8 @@ export const scale: Command = {
     },
   ],
   run: async (given) => {
-    const answer = await connect(given).scale({ targetSeconds: given.number('target'), ...chosenIn(given) })
-    if (given.switch('json')) printJson(answer)
-    else print(scaleView(answer))
+    const found = await connect(given).scale({ targetSeconds: given.number('target'), ...chosenIn(given) })
+    answer(given, found, () => scaleView(found))
     return exitCodes.ok
   },
 }

@@ -6,16 +6,16 @@ import {
   type InstanceStatus,
   ProblemError,
 } from '@baton/client'
-import { instanceSorts, instanceStates, MAX_PAGE_LENGTH } from '@baton/protocol/core'
+import { instanceSorts, instanceStates } from '@baton/protocol/core'
 import type { Arguments, Command } from '../command-line.ts'
-import { connect, connectionFlags } from '../connection.ts'
+import { connect, connectionFlags, readPages } from '../connection.ts'
 import { exitCodes } from '../errors.ts'
 import { count, counted, duration, since } from '../show/numbers.ts'
 import { percent } from '../show/progress.ts'
 import { nameColumn, table, tableWidth } from '../show/table.ts'
 import { progressText, reasonText } from '../show/task.ts'
-import { instanceColours, print, printJson, shown, styled } from '../terminal.ts'
-import { agreed } from './control.ts'
+import { answer, instanceColours, shown, styled } from '../terminal.ts'
+import { agreed, yesFlag } from './control.ts'
 
 export const status: Command = {
   operands: '[INSTANCE]',
@@ -50,16 +50,16 @@ export const status: Command = {
     const [instanceId] = given.operands
     if (instanceId === undefined) {
       const instances = await allInstances(client, given)
-      if (given.switch('json')) printJson({ instances })
-      else print(instanceTable(instances))
+      answer(given, { instances }, () => instanceTable(instances))
     } else {
       const [instance, { leases }, { attempts }] = await Promise.all([
         client.instanceStatus(instanceId),
         client.instanceLeases(instanceId).catch(unlessRefused({ leases: [], next: null })),
         client.instanceAttempts(instanceId).catch(unlessRefused({ since: '', attempts: [] })),
       ])
-      if (given.switch('json')) printJson({ ...instance, heldLeases: leases, lastAttempts: attempts })
-      else print([instanceView(instance), ...leaseLines(leases), ...attemptLines(attempts)].join('\n'))
+      answer(given, { ...instance, heldLeases: leases, lastAttempts: attempts }, () =>
+        [instanceView(instance), ...leaseLines(leases), ...attemptLines(attempts)].join('\n'),
+      )
     }
     return exitCodes.ok
   },
@@ -79,14 +79,7 @@ async function allInstances(client: BatonClient, given: Arguments): Promise<Inst
     status: given.text('status') as InstanceListOptions['status'],
     sort: given.text('sort') as InstanceListOptions['sort'],
   }
-  const instances: InstanceStatus[] = []
-  let cursor: string | undefined
-  do {
-    const page = await client.instances({ ...filter, limit: MAX_PAGE_LENGTH, cursor })
-    instances.push(...page.instances)
-    cursor = page.next ?? undefined
-  } while (cursor !== undefined)
-  return instances
+  return (await readPages('instances', (page) => client.instances({ ...filter, ...page }))).rows
 }
 
 function nodeFacts({ leadsSince, load = 0 }: InstanceStatus): [string, string][] {
@@ -188,12 +181,6 @@ export function instanceTable(instances: readonly InstanceStatus[], width = tabl
   )
 }
 
-const yes = {
-  kind: 'switch',
-  short: 'y',
-  description: 'do not ask for confirmation; required in scripts',
-} as const
-
 export const release: Command = {
   operands: 'INSTANCE | TASK PARTITION',
   operandCount: [1, 2],
@@ -201,7 +188,7 @@ export const release: Command = {
     'Revokes all leases of an instance, or the lease of one partition, for a worker that died or hangs: the partitions are\n' +
     'ready at once, instead of when the leases expire. Each revoked lease counts as an attempt, like an expiry, and cannot be\n' +
     'renewed. A worker that is still alive continues until it renews or settles, so a partition may be processed twice.',
-  flags: { yes, ...connectionFlags },
+  flags: { ...yesFlag, ...connectionFlags },
   examples: [
     { line: 'baton release loader-7', says: 'The machine of the worker failed' },
     { line: 'baton release orders-2026-03 orders-2026-03-0-7', says: 'One partition hangs' },
@@ -214,15 +201,12 @@ export const release: Command = {
     const refusal = await agreed(question, given)
     if (refusal !== undefined) return refusal
     const client = connect(given)
-    const answer =
+    const revoked =
       partitionName === undefined
         ? await client.releaseInstance(first)
         : await client.releasePartition(first, partitionName)
-    if (given.switch('json')) printJson(answer)
-    else {
-      const parked = answer.parked === 0 ? '' : `, ${counted(answer.parked, 'partition')} parked`
-      print(`${shown(name)}: ${counted(answer.released, 'lease')} revoked${parked}`)
-    }
+    const parked = revoked.parked === 0 ? '' : `, ${counted(revoked.parked, 'partition')} parked`
+    answer(given, revoked, () => `${shown(name)}: ${counted(revoked.released, 'lease')} revoked${parked}`)
     return exitCodes.ok
   },
 }
@@ -251,10 +235,7 @@ async function pauseOrResume(given: Arguments, paused: boolean): Promise<number>
   const instanceId = given.operands[0] ?? ''
   const client = connect(given)
   const instance = await (paused ? client.pauseInstance(instanceId) : client.resumeInstance(instanceId))
-  if (given.switch('json')) printJson(instance)
-  else {
-    const holds = instance.leases === 0 ? '' : `; it still holds ${counted(instance.leases, 'lease')}`
-    print(`${shown(instanceId)}: ${paused ? `paused${holds}` : 'resumed'}`)
-  }
+  const holds = instance.leases === 0 ? '' : `; it still holds ${counted(instance.leases, 'lease')}`
+  answer(given, instance, () => `${shown(instanceId)}: ${paused ? `paused${holds}` : 'resumed'}`)
   return exitCodes.ok
 }

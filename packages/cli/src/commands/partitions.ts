@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import type { Attempt, PartitionOrder, PartitionRow, PartitionState } from '@baton/client'
-import { MAX_PAGE_LENGTH, partitionOrders, partitionStates } from '@baton/protocol/core'
+import { partitionOrders, partitionStates } from '@baton/protocol/core'
 import type { Command } from '../command-line.ts'
-import { connect, connectionFlags, cursorFlag, moreText } from '../connection.ts'
+import { connect, connectionFlags, cursorFlag, moreText, readPages } from '../connection.ts'
 import { exitCodes } from '../errors.ts'
 import { duration, since } from '../show/numbers.ts'
 import { nameColumn, table, tableWidth } from '../show/table.ts'
@@ -136,37 +136,25 @@ export const partitions: Command = {
   run: async (given) => {
     const client = connect(given)
     const taskId = given.operands[0] ?? ''
-    const limit = given.numberOrDefault('limit')
-    const state = given.text('state') as PartitionState | undefined
-    const level = given.number('level')
-    const name = given.text('name')
-    const holder = given.text('holder')
-    const reason = given.text('reason')
-    const order = given.text('order') as PartitionOrder | undefined
-    const rows: PartitionRow[] = []
-    let cursor = given.text('cursor')
-    do {
-      const page = await client.partitions(taskId, {
-        state,
-        level,
-        name,
-        holder,
-        reason,
-        order,
-        cursor,
-        limit: Math.min(limit - rows.length, MAX_PAGE_LENGTH),
-      })
-      rows.push(...page.partitions)
-      cursor = page.next ?? undefined
-      // A page may have fewer rows than requested although more follow, because the service reads a bounded
-      // number of rows per page.
-    } while (cursor !== undefined && rows.length < limit)
+    const chosen = {
+      state: given.text('state') as PartitionState | undefined,
+      level: given.number('level'),
+      name: given.text('name'),
+      holder: given.text('holder'),
+      reason: given.text('reason'),
+      order: given.text('order') as PartitionOrder | undefined,
+    }
+    const { rows, next } = await readPages(
+      'partitions',
+      (page) => client.partitions(taskId, { ...chosen, ...page }),
+      { cursor: given.text('cursor'), limit: given.numberOrDefault('limit') },
+    )
     if (given.switch('json')) {
-      printJson({ partitions: rows.map((row) => client.tableField.toWire(row)), next: cursor ?? null })
+      printJson({ partitions: rows.map((row) => client.tableField.toWire(row)), next })
     } else if (rows.length > 0) {
       const width = given.switch('wide') ? Number.POSITIVE_INFINITY : tableWidth()
       print(given.switch('history') ? attemptTable(rows, width) : partitionTable(rows, width))
-      if (cursor !== undefined) note(moreText('--limit or baton manifest', cursor))
+      if (next !== null) note(moreText('--limit or baton manifest', next))
     }
     // An empty output would look like a task without partitions, which does not exist.
     if (rows.length === 0) {

@@ -51,9 +51,7 @@ export const settings: Command = {
     const client = connect(given)
     const isChange = Object.keys(change).length > 0
     const answer = await (isChange ? client.changeSettings(taskId, change) : client.settings(taskId)).catch(
-      (error: unknown) => {
-        throw located(error, { placeOf: (pointer) => `--${settingWord(pointer.slice(1))}` })
-      },
+      located({ placeOf: (pointer) => `--${settingWord(pointer.slice(1))}` }),
     )
     if (given.switch('json')) printJson(answer)
     else {

@@ -4,7 +4,7 @@ import type { Arguments, Command, Flags } from '../command-line.ts'
 import { exitCodes, Refusal, UsageError } from '../errors.ts'
 import { counted } from '../show/numbers.ts'
 import { ProgressLine } from '../show/progress.ts'
-import { print, printJson, shown } from '../terminal.ts'
+import { answer, print, printJson, shown } from '../terminal.ts'
 
 /**
  * The location of the data, with the same flags as `baton serve`. These commands read the store directly,
@@ -90,8 +90,7 @@ export const importCommand: Command = {
       counts: await tools.importStore(location, { file, progress }),
       store: await tools.describeStore(location),
     }))
-    if (given.switch('json')) printJson({ file, store, counts })
-    else print(`${rowsIn(counts)} imported into ${shown(store)}`)
+    answer(given, { file, store, counts }, () => `${rowsIn(counts)} imported into ${shown(store)}`)
     return exitCodes.ok
   },
 }
@@ -119,8 +118,7 @@ export const exportCommand: Command = {
       counts: await tools.exportStore(location, { file, mayReplace: given.switch('force'), progress }),
       store: await tools.describeStore(location),
     }))
-    if (given.switch('json')) printJson({ file, store, counts })
-    else print(`${file}: ${rowsIn(counts)} exported from ${shown(store)}`)
+    answer(given, { file, store, counts }, () => `${file}: ${rowsIn(counts)} exported from ${shown(store)}`)
     return exitCodes.ok
   },
 }
@@ -144,8 +142,7 @@ export const backup: Command = {
       tools.backUp(locationOf(given), { file, mayReplace: given.switch('force'), progress }),
     )
     const { size } = statSync(file)
-    if (given.switch('json')) printJson({ file, bytes: size })
-    else print(`${file}: ${(size / 2 ** 20).toFixed(1)} MiB`)
+    answer(given, { file, bytes: size }, () => `${file}: ${(size / 2 ** 20).toFixed(1)} MiB`)
     return exitCodes.ok
   },
 }

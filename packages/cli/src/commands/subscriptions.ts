@@ -5,7 +5,7 @@ import { connect, connectionFlags, cursorFlag, located, moreText } from '../conn
 import { exitCodes, UsageError } from '../errors.ts'
 import { ahead, count, since } from '../show/numbers.ts'
 import { nameColumn, table, tableWidth } from '../show/table.ts'
-import { note, print, printJson, shown, styled } from '../terminal.ts'
+import { answer, shown, styled } from '../terminal.ts'
 
 function subscriptionTable(subscriptions: readonly SubscriptionStatus[]): string {
   return table(
@@ -93,9 +93,9 @@ const verbs: Readonly<Record<string, { readonly operands: string; readonly run: 
         ...(types.length === 0 ? {} : { types: [...types] }),
         ...(taskPrefix === undefined ? {} : { taskPrefix }),
       }
-      const made = await client.subscriptions.create(request).catch((error: unknown) => {
-        throw located(error, { placeOf: (pointer) => places[pointer] ?? '' })
-      })
+      const made = await client.subscriptions
+        .create(request)
+        .catch(located({ placeOf: (pointer) => places[pointer] ?? '' }))
       return { data: made, text: `${made.id}\nsecret: ${made.secret} (shown only once)` }
     },
   },
@@ -210,11 +210,7 @@ Events: ${webhookEventTypes.join(', ')}.`,
           : `subscriptions ${name} requires ${verb.operands}`,
       )
     const { data, text, more } = await verb.run(connect(given), given)
-    if (given.switch('json')) printJson(data)
-    else {
-      print(text)
-      if (more !== undefined) note(more)
-    }
+    answer(given, data, () => text, more)
     return exitCodes.ok
   },
 }

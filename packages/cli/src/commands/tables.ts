@@ -5,13 +5,13 @@ import {
   type TableSettingsRequest,
   type TableView,
 } from '@baton/client'
-import { MAX_PAGE_LENGTH, settingKeywords } from '@baton/protocol/core'
+import { settingKeywords } from '@baton/protocol/core'
 import type { Arguments, Command } from '../command-line.ts'
-import { connect, connectionFlags, located } from '../connection.ts'
+import { connect, connectionFlags, located, readPages } from '../connection.ts'
 import { exitCodes, UsageError } from '../errors.ts'
 import { count, counted, since } from '../show/numbers.ts'
 import { nameColumn, table as textTable } from '../show/table.ts'
-import { print, printJson, shown, styled } from '../terminal.ts'
+import { answer, shown, styled } from '../terminal.ts'
 
 export const tables: Command = {
   operands: '',
@@ -20,9 +20,9 @@ export const tables: Command = {
   flags: connectionFlags,
   examples: [{ line: 'baton tables', says: 'What runs and waits on each table' }],
   run: async (given) => {
-    const all = await allTables(connect(given))
-    if (given.switch('json')) printJson({ tables: all })
-    else print(listOf(all))
+    const client = connect(given)
+    const { rows: all } = await readPages('tables', (page) => client.tables(page))
+    answer(given, { tables: all }, () => listOf(all))
     return exitCodes.ok
   },
 }
@@ -54,14 +54,13 @@ export const tableCommand: Command = {
     const change = changeIn(given)
     const client = connect(given)
     if (Object.keys(change).length > 0)
-      await client.changeTableSettings(name, change).catch((error: unknown) => {
-        throw located(error, {
-          placeOf: (pointer) => (pointer === '/maxLeases' ? '--max-leases' : '--pause'),
-        })
-      })
+      await client
+        .changeTableSettings(name, change)
+        .catch(located({ placeOf: (pointer) => (pointer === '/maxLeases' ? '--max-leases' : '--pause') }))
     const view = await viewOf(client, name, Object.keys(change).length > 0)
-    if (given.switch('json')) printJson(view)
-    else print('waiting' in view ? lines(view) : `${shown(name)} has no work, limit or pause`)
+    answer(given, view, () =>
+      'waiting' in view ? lines(view) : `${shown(name)} has no work, limit or pause`,
+    )
     return exitCodes.ok
   },
 }
@@ -94,17 +93,6 @@ function changeIn(given: Arguments): TableSettingsRequest {
     ...(most === undefined ? {} : { maxLeases: most === 'none' ? null : number }),
     ...(given.switch('pause') ? { paused: true } : given.switch('resume') ? { paused: false } : {}),
   }
-}
-
-async function allTables(client: BatonClient): Promise<TableView[]> {
-  const all: TableView[] = []
-  let cursor: string | undefined
-  do {
-    const page = await client.tables({ limit: MAX_PAGE_LENGTH, cursor })
-    all.push(...page.tables)
-    cursor = page.next ?? undefined
-  } while (cursor !== undefined)
-  return all
 }
 
 const stateOf = ({ settings: { paused }, leases, settings: { maxLeases } }: TableView): string =>

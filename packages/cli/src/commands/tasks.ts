@@ -2,16 +2,16 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type BatonClient, BatonError, type TaskState, type TaskSummary, type TaskView } from '@baton/client'
 import { MAX_PAGE_LENGTH, taskStates } from '@baton/protocol/core'
 import { type Arguments, type Command, LONGEST_TIMER_SECONDS } from '../command-line.ts'
-import { connect, connectionFlags, cursorFlag, moreText } from '../connection.ts'
+import { connect, connectionFlags, cursorFlag, moreText, readPages } from '../connection.ts'
 import { exitCodes, interruptible, UsageError } from '../errors.ts'
 import { count, duration, rounded } from '../show/numbers.ts'
 import { percent } from '../show/progress.ts'
 import { fitting } from '../show/table.ts'
 import { taskTable, taskView } from '../show/task.ts'
 import {
+  answer,
   drawLines,
   heightOf,
-  note,
   print,
   printJson,
   remark,
@@ -195,25 +195,15 @@ async function look(client: BatonClient, given: Arguments, signal?: AbortSignal)
     const task = await client.task(taskId, { signal })
     return { data: task, text: taskView(task), more: undefined, tasks: [task], task }
   }
-  const found: TaskSummary[] = []
-  const limit = given.numberOrDefault('limit')
   const state = given.text('state') as TaskState | undefined
-  let cursor = given.text('cursor')
-  do {
-    const page = await client.tasks({
-      state,
-      parked: given.switch('parked'),
-      search: given.text('search'),
-      cursor,
-      limit: limit - found.length,
-      signal,
-    })
-    found.push(...page.tasks)
-    cursor = page.next ?? undefined
-  } while (cursor !== undefined && found.length < limit)
+  const chosen = { state, parked: given.switch('parked'), search: given.text('search'), signal }
+  const { rows: found, next } = await readPages('tasks', (page) => client.tasks({ ...chosen, ...page }), {
+    cursor: given.text('cursor'),
+    limit: given.numberOrDefault('limit'),
+  })
   const text = found.length === 0 ? noneText(given) : taskTable(found)
-  const more = cursor === undefined ? undefined : moreText('--limit, --state or --search', cursor)
-  return { data: { tasks: found, next: cursor ?? null }, text, more, tasks: found, task: undefined }
+  const more = next === null ? undefined : moreText('--limit, --state or --search', next)
+  return { data: { tasks: found, next }, text, more, tasks: found, task: undefined }
 }
 
 function noneText(given: Arguments): string {
@@ -223,11 +213,7 @@ function noneText(given: Arguments): string {
 
 async function once(given: Arguments): Promise<number> {
   const { data, text, more } = await look(connect(given), given)
-  if (given.switch('json')) printJson(data)
-  else {
-    print(text)
-    if (more !== undefined) note(more)
-  }
+  answer(given, data, () => text, more)
   return exitCodes.ok
 }
 

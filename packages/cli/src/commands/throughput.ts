@@ -6,7 +6,7 @@ import { exitCodes, UsageError } from '../errors.ts'
 import { count, counted } from '../show/numbers.ts'
 import { bar } from '../show/progress.ts'
 import { type Column, table, tableWidth } from '../show/table.ts'
-import { print, printJson, shown, styled } from '../terminal.ts'
+import { answer, shown, styled } from '../terminal.ts'
 
 /** The default period. */
 const USUAL_MILLIS: Readonly<Record<ThroughputStep, number>> = { minute: 3_600_000, hour: 86_400_000 }
@@ -51,16 +51,18 @@ export const throughput: Command = {
       to,
     }
     const client = connect(given)
-    const answer =
+    const found =
       taskId === undefined
         ? await client.throughputOfAll(period)
         : await client.throughput(taskId, {
             ...period,
             by: given.switch('by-level') ? 'level' : undefined,
           })
-    if (given.switch('json')) printJson(answer)
-    else if (answer.points.length > 0) print(throughputView(answer))
-    else print(`${nameOf(answer)}: no partition was done between ${answer.from} and ${answer.to}`)
+    answer(given, found, () =>
+      found.points.length > 0
+        ? throughputView(found)
+        : `${nameOf(found)}: no partition was done between ${found.from} and ${found.to}`,
+    )
     return exitCodes.ok
   },
 }

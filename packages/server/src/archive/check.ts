@@ -1,10 +1,4 @@
-import {
-  type ArchiveSource,
-  type PerSection,
-  type Progress,
-  type RowBatch,
-  totalRows,
-} from '../handoff/archived.ts'
+import type { ArchiveSource, PerSection, RowBatch } from '../handoff/archived.ts'
 import type { RowChanges } from '../handoff/disk.ts'
 import { decodeEntry } from '../handoff/engine/entry.ts'
 import { lowerBound } from '../handoff/engine/state/lower-bound.ts'
@@ -13,12 +7,13 @@ import { ALL_TASKS } from '../handoff/engine/throughput.ts'
 import type { StoredPartition } from '../handoff/partition.ts'
 import { type IndexRange, unitedRuns } from '../handoff/rules/index-runs.ts'
 import { noTallies, totalOf } from '../handoff/rules/task.ts'
-import type { NextIds, StoredLane, StoredLaneTable, StoredTask } from '../handoff/stored.ts'
+import type { IndexRangeOfLane, NextIds, StoredLane, StoredLaneTable, StoredTask } from '../handoff/stored.ts'
+import type { Section } from '../handoff/table-fields.ts'
 import { checkRecount, laneName, type Recount, type RecountedTable } from './recount.ts'
 
 const MOST_FINDINGS = 1000
 
-interface Checked {
+export interface Checked {
   /** Contradictions in the data, one sentence each. Empty if there are none. */
   readonly findings: readonly string[]
   /** Row counts of the store, including changes that are not flushed yet. */
@@ -26,16 +21,10 @@ interface Checked {
 }
 
 /** Reads everything once. Unflushed entries are applied to the rows before they are checked. */
-export async function check(source: ArchiveSource, progress?: Progress): Promise<Checked> {
+export async function check(source: ArchiveSource): Promise<Checked> {
   const { rowChanges, faults } = readEntries(source.unflushed)
   const rows = new CheckedRows(source.nextIds, rowChanges)
-  const total = totalRows(source.counts)
-  let done = 0
-  for await (const batch of source.batches()) {
-    rows.add(batch)
-    done += batch.rows.length
-    progress?.(done, total)
-  }
+  for await (const batch of source.batches()) rows.add(batch)
   const findings = [...faults, ...rows.findings()].slice(0, MOST_FINDINGS)
   return { findings, counts: { ...source.counts, ...rows.counts } }
 }
@@ -69,24 +58,20 @@ class CheckedRows {
   /** Ids of partitions whose rows say that they have a checkpoint, and that were not found to have one yet. */
   readonly #withCheckpoint = new Set<number>()
   #partitions = 0
-  #hasLanes = false
-  #hasCheckpoints = false
-  #isReady = false
+  #section: Section | undefined
 
   constructor(nextIds: NextIds, rowChanges: RowChanges) {
     this.#nextIds = rowChanges.nextIds ?? nextIds
     this.#rowChanges = rowChanges
-    for (const task of rowChanges.tasks.values()) this.#addTask(task)
   }
 
   get counts(): { readonly tasks: number; readonly partitions: number } {
     return { tasks: this.#tasks.size, partitions: this.#partitions }
   }
 
-  /** Sections must be added in their order. */
   add(batch: RowBatch): void {
     const { tasks, lanes, laneTables, partitions, checkpoints } = this.#rowChanges
-    if (batch.section !== 'tasks') this.#addChangedLanes()
+    if (batch.section !== this.#section) this.#begin(batch.section)
     switch (batch.section) {
       case 'tasks':
         for (const task of batch.rows) {
@@ -103,17 +88,15 @@ class CheckedRows {
         for (const row of batch.rows) if (!laneTables.has(`${row.lane}:${row.table}`)) this.#addTable(row)
         break
       case 'ranges':
-        for (const range of batch.rows) this.#lanes.get(range.lane)?.ranges.push(range)
+        for (const range of batch.rows) this.#addRange(range)
         break
       case 'partitions':
-        this.#completeLanes()
         for (const row of batch.rows) {
           const status = partitions.get(row.id)
           if (status !== null) this.#addPartition(status === undefined ? row : { ...row, ...status })
         }
         break
       case 'checkpoints':
-        this.#addChangedCheckpoints()
         for (const { partition } of batch.rows)
           if (!checkpoints.has(partition)) this.#addCheckpoint(partition)
         break
@@ -128,9 +111,21 @@ class CheckedRows {
     }
   }
 
+  /** Adds what the entries change in a section, before its stored rows. */
+  #begin(section: Section): void {
+    this.#section = section
+    const { tasks, lanes, laneTables, ranges, checkpoints } = this.#rowChanges
+    if (section === 'tasks') for (const task of tasks.values()) this.#addTask(task)
+    if (section === 'lanes') for (const lane of lanes.values()) this.#addLane(lane)
+    if (section === 'laneTables') for (const row of laneTables.values()) this.#addTable(row)
+    if (section === 'ranges') for (const range of ranges) this.#addRange(range)
+    if (section === 'partitions')
+      for (const lane of this.#lanes.values()) lane.ranges = unitedRuns(lane.ranges)
+    if (section === 'checkpoints')
+      for (const [partition, text] of checkpoints) if (text !== null) this.#addCheckpoint(partition)
+  }
+
   findings(): string[] {
-    this.#completeLanes()
-    this.#addChangedCheckpoints()
     for (const id of this.#withCheckpoint)
       this.#findings.push(`partition row ${id} has a checkpoint according to its row, but there is none`)
     const lanes = [...this.#lanes.values()]
@@ -143,20 +138,8 @@ class CheckedRows {
     this.#tasks.set(task.id, task)
   }
 
-  #addChangedLanes(): void {
-    if (this.#hasLanes) return
-    this.#hasLanes = true
-    for (const lane of this.#rowChanges.lanes.values()) this.#addLane(lane)
-  }
-
-  /** Must run before the first partition is checked. */
-  #completeLanes(): void {
-    this.#addChangedLanes()
-    if (this.#isReady) return
-    this.#isReady = true
-    for (const row of this.#rowChanges.laneTables.values()) this.#addTable(row)
-    for (const range of this.#rowChanges.ranges) this.#lanes.get(range.lane)?.ranges.push(range)
-    for (const lane of this.#lanes.values()) lane.ranges = unitedRuns(lane.ranges)
+  #addRange(range: IndexRangeOfLane): void {
+    this.#lanes.get(range.lane)?.ranges.push(range)
   }
 
   #addTable(row: StoredLaneTable): void {
@@ -216,13 +199,6 @@ class CheckedRows {
     if (faults.length === 0 || this.#findings.length >= MOST_FINDINGS) return
     const name = row.spelling ?? `${found.task.taskId}-${found.lane.level}-${row.index}`
     this.#findings.push(...faults.map((fault) => `partition ${name} ${fault}`))
-  }
-
-  #addChangedCheckpoints(): void {
-    if (this.#hasCheckpoints) return
-    this.#hasCheckpoints = true
-    for (const [partition, text] of this.#rowChanges.checkpoints)
-      if (text !== null) this.#addCheckpoint(partition)
   }
 
   #addCheckpoint(partition: number): void {

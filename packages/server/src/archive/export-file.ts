@@ -1,17 +1,5 @@
 import { createHash } from 'node:crypto'
-import {
-  closeSync,
-  createWriteStream,
-  fchmodSync,
-  fsyncSync,
-  linkSync,
-  lstatSync,
-  openSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
@@ -21,14 +9,12 @@ import {
   bigFields,
   fieldNames,
   type PerSection,
-  type Progress,
   type RowBatch,
-  totalRows,
 } from '../handoff/archived.ts'
-import { StoreRefused } from '../handoff/store.ts'
 import type { NextIds } from '../handoff/stored.ts'
-import { type Section, sections } from '../handoff/table-fields.ts'
+import type { Section } from '../handoff/table-fields.ts'
 import { version } from '../version.ts'
+import { writePrivately } from './private-output.ts'
 
 // The lines of an export; see docs/backup.md. Each line is JSON: the header, then for each section a
 // line with its name and fields and one line per row, then the end.
@@ -58,7 +44,8 @@ export interface EndLine {
 
 type Row = Record<string, unknown>
 
-function encodeRows({ section, rows }: RowBatch, fields: readonly string[]): string {
+function encodeRows({ section, rows }: RowBatch): string {
+  const fields = fieldNames[section]
   const big = bigFields(section)
   let lines = ''
   for (const row of rows as readonly object[] as readonly Row[]) {
@@ -84,135 +71,43 @@ export function rowReader({ section, fields }: SectionLine): (values: readonly u
   }
 }
 
-/** Private to this user, because the file contains lease ids. */
-const FILE_MODE = 0o600
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-
-/** It has its name only when it is complete: a failure leaves no partial file and destroys no earlier one. */
-export class PrivateOutput {
-  /** The path to write to until `publish`. An empty file exists there already. */
-  readonly temporary: string
-  readonly #path: string
-  readonly #mayReplace: boolean
-
-  constructor(path: string, mayReplace: boolean) {
-    this.#path = resolve(path)
-    this.#mayReplace = mayReplace
-    this.temporary = `${this.#path}.${process.pid}.part`
-    if (path === '-' || statSync(this.#path, { throwIfNoEntry: false })?.isFile() === false)
-      throw new StoreRefused(
-        `${path} is not a regular file, and the output must be one: it gets its name when it is complete`,
-      )
-    if (!mayReplace && lstatSync(this.#path, { throwIfNoEntry: false }) !== undefined) throw this.#isThere()
-    const file = openSync(this.temporary, 'wx', FILE_MODE)
-    // The mode must not depend on the umask.
-    fchmodSync(file, FILE_MODE)
-    closeSync(file)
-    for (const signal of SIGNALS) process.once(signal, this.#onSignal)
-  }
-
-  /** Call this when the file is complete. When it returns, the file is durable under its name. */
-  publish(): void {
-    sync(this.temporary)
-    if (this.#mayReplace) renameSync(this.temporary, this.#path)
-    else {
-      try {
-        // Unlike a rename, a link fails if the name exists by now.
-        linkSync(this.temporary, this.#path)
-      } catch (error) {
-        throw (error as NodeJS.ErrnoException).code === 'EEXIST' ? this.#isThere() : error
-      }
-      rmSync(this.temporary)
-    }
-    sync(dirname(this.#path))
-    this.#stopListening()
-  }
-
-  discard(): void {
-    this.#stopListening()
-    // SQLite may have left a journal next to it.
-    for (const path of [this.temporary, `${this.temporary}-journal`]) rmSync(path, { force: true })
-  }
-
-  /** Cleans up, then lets the signal end the process. */
-  readonly #onSignal = (signal: NodeJS.Signals): void => {
-    this.discard()
-    process.kill(process.pid, signal)
-  }
-
-  #stopListening(): void {
-    for (const signal of SIGNALS) process.off(signal, this.#onSignal)
-  }
-
-  #isThere(): StoreRefused {
-    return new StoreRefused(`${this.#path} already exists; choose another name, or replace it with --force`)
-  }
-}
-
-function sync(path: string): void {
-  // A folder cannot be opened on Windows, and need not be synced there.
-  if (process.platform === 'win32') return
-  const opened = openSync(path, 'r')
-  try {
-    fsyncSync(opened)
-  } finally {
-    closeSync(opened)
-  }
-}
-
 interface WriteOptions {
   /** Compressed if its name ends with .gz. */
   readonly file: string
   readonly mayReplace: boolean
-  readonly progress?: Progress | undefined
   /** Called after everything was read, before the file is published. If it rejects, the file is discarded. */
-  readonly confirm?: () => Promise<void>
+  readonly confirm: () => Promise<void>
 }
 
 export async function writeArchive(source: ArchiveSource, options: WriteOptions): Promise<void> {
-  const { file, mayReplace, progress, confirm } = options
-  const output = new PrivateOutput(file, mayReplace)
-  try {
-    const lines = Readable.from(linesOf(source, progress), { objectMode: false })
-    const target = createWriteStream(output.temporary)
+  const { file, mayReplace, confirm } = options
+  await writePrivately(file, mayReplace, async (path) => {
+    const lines = Readable.from(linesOf(source), { objectMode: false })
+    const target = createWriteStream(path)
     if (file.endsWith('.gz')) await pipeline(lines, createGzip(), target)
     else await pipeline(lines, target)
-    await confirm?.()
-    output.publish()
-  } catch (error) {
-    output.discard()
-    throw error
-  }
+    await confirm()
+  })
 }
 
-async function* linesOf(source: ArchiveSource, progress: Progress | undefined): AsyncIterable<string> {
+async function* linesOf({ nextIds, counts, batches }: ArchiveSource): AsyncIterable<string> {
   const hash = createHash('sha256')
   const hashed = (text: string) => {
     hash.update(text)
     return text
   }
   const line = (value: Header | SectionLine | EndLine) => `${JSON.stringify(value)}\n`
-  const { nextIds, counts } = source
   const exportedAt = new Date().toISOString()
   yield hashed(
     line({ format: FORMAT, schema: SCHEMA_VERSION, program: version, exportedAt, nextIds, counts }),
   )
-  const total = totalRows(counts)
-  let done = 0
-  let named = 0
-  /** Sections without rows are listed, too, so that the file shows what its program knows. */
-  const nameUpTo = (section: Section | undefined): string => {
-    const to = section === undefined ? sections.length : sections.indexOf(section) + 1
-    const lines = sections.slice(named, to).map((one) => line({ section: one, fields: fieldNames[one] }))
-    named = Math.max(named, to)
-    return lines.join('')
+  let named: Section | undefined
+  for await (const batch of batches()) {
+    const { section } = batch
+    // Sections without rows are listed, too, so that the file shows what its program knows.
+    if (section !== named) yield hashed(line({ section, fields: fieldNames[section] }))
+    named = section
+    if (batch.rows.length > 0) yield hashed(encodeRows(batch))
   }
-  for await (const batch of source.batches()) {
-    yield hashed(nameUpTo(batch.section) + encodeRows(batch, fieldNames[batch.section]))
-    done += batch.rows.length
-    progress?.(done, total)
-  }
-  const rest = nameUpTo(undefined)
-  if (rest !== '') yield hashed(rest)
   yield line({ end: { sha256: hash.digest('hex') } })
 }

@@ -4,77 +4,131 @@ import { open, stat } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { createGunzip } from 'node:zlib'
 import { SCHEMA_VERSION, unreleased } from '../disk/schema-version.ts'
-import { type ArchiveSource, fieldNames, perSection, type RowBatch } from '../handoff/archived.ts'
+import {
+  type ArchiveSource,
+  fieldNames,
+  type PerSection,
+  perSection,
+  type RowBatch,
+} from '../handoff/archived.ts'
 import { StoreRefused } from '../handoff/store.ts'
-import { sections } from '../handoff/table-fields.ts'
+import { type Section, sections } from '../handoff/table-fields.ts'
 import { type EndLine, FORMAT, type Header, rowReader, type SectionLine } from './export-file.ts'
 
 const BATCH = 1000
 const GZIP = Buffer.from([0x1f, 0x8b])
 
 /** Opens an export, to be read once. Faults are reported as StoreRefused with the line number. */
-export async function openArchive(path: string): Promise<ArchiveSource & { readonly header: Header }> {
-  const lines = await readLines(path)
-  const refuse = (line: number, what: string) => new StoreRefused(`${path}:${line}: ${what}`)
-  const first = await lines.next()
-  const header = readHeader(first.done === true ? '' : first.value, path)
-  const hash = createHash('sha256').update(`${first.value}\n`)
-  const { counts } = header
+export async function openArchive(path: string): Promise<ArchiveSource> {
+  const lines = await Lines.of(path)
+  const { nextIds, counts } = readHeader((await lines.next()) ?? '', path)
+  return { nextIds, counts, unflushed: [], batches: () => batchesIn(lines, counts, path) }
+}
+
+async function* batchesIn(lines: Lines, counts: PerSection<number>, path: string): AsyncIterable<RowBatch> {
   const counted: Record<string, number> = { ...perSection(() => 0) }
+  let named = 0
+  let section: Section | undefined
+  let read: ReturnType<typeof rowReader> | undefined
+  let rows: object[] = []
+  let isEnded = false
+  const batch = () => {
+    const full = { section, rows } as unknown as RowBatch
+    rows = []
+    return full
+  }
+  for (let line = await lines.next(); line !== null; line = await lines.next()) {
+    if (isEnded) throw lines.refusal('the file has data after its end')
+    const value = lines.reading(() => parse(line))
+    if (Array.isArray(value)) {
+      if (read === undefined || section === undefined)
+        throw lines.refusal('a row comes before the first section')
+      rows.push(lines.reading(() => read?.(value) ?? {}))
+      counted[section] = (counted[section] ?? 0) + 1
+      if (rows.length === BATCH) yield batch()
+      continue
+    }
+    if (rows.length > 0) yield batch()
+    if ('end' in value) {
+      isEnded = true
+      if ((value as unknown as EndLine).end.sha256 !== lines.checksum())
+        throw lines.refusal('the checksum does not match: the file was changed or damaged')
+      continue
+    }
+    const begun = value as unknown as SectionLine
+    if (begun.section !== sections[named])
+      throw lines.refusal(`expected section ${sections[named] ?? 'none'}`)
+    named += 1
+    checkFields(begun, lines)
+    section = begun.section
+    read = rowReader(begun)
+    yield batch()
+  }
+  if (!isEnded || named < sections.length) throw lines.refusal('the file is incomplete')
+  for (const one of sections)
+    if (counted[one] !== counts[one])
+      throw new StoreRefused(`${path} should have ${counts[one]} ${one}, and has ${counted[one]}`)
+}
 
-  async function* batches(): AsyncIterable<RowBatch> {
-    let number = 1
-    let section: SectionLine | undefined
-    let read: ReturnType<typeof rowReader> | undefined
-    let rows: object[] = []
-    let named = 0
-    let isEnded = false
-    const batch = () => {
-      const full = { section: section?.section, rows } as unknown as RowBatch
-      rows = []
-      return full
-    }
-    while (true) {
-      const next = await nextLine(lines, path, number)
-      if (next === null) break
-      number += 1
-      if (isEnded) throw refuse(number, 'the file has data after its end')
-      const value = parse(next, path, number)
-      if (Array.isArray(value)) {
-        if (read === undefined || section === undefined)
-          throw refuse(number, 'a row comes before the first section')
-        rows.push(attempt(() => read?.(value) ?? {}, path, number))
-        counted[section.section] = (counted[section.section] ?? 0) + 1
-        if (rows.length === BATCH) yield batch()
-      } else {
-        if (rows.length > 0) yield batch()
-        if ('end' in value) {
-          isEnded = true
-          checkEnd(value as unknown as EndLine, hash.digest('hex'), refuse, number)
-          continue
-        }
-        section = value as unknown as SectionLine
-        if (section.section !== sections[named])
-          throw refuse(number, `expected section ${sections[named] ?? 'none'}`)
-        named += 1
-        checkFields(section, (what) => refuse(number, what))
-        read = rowReader(section)
-      }
-      hash.update(`${next}\n`)
-    }
-    if (!isEnded) throw refuse(number, 'the file is incomplete')
-    for (const one of sections)
-      if (counted[one] !== counts[one])
-        throw new StoreRefused(`${path} should have ${counts[one]} ${one}, and has ${counted[one]}`)
+/** The lines of a file, one after another. */
+class Lines {
+  readonly #path: string
+  readonly #lines: AsyncIterator<string>
+  readonly #hash = createHash('sha256')
+  #number = 0
+  #current: string | undefined
+
+  private constructor(path: string, lines: AsyncIterator<string>) {
+    this.#path = path
+    this.#lines = lines
   }
 
-  return {
-    header,
-    nextIds: header.nextIds,
-    counts,
-    unflushed: [],
-    batches,
+  static async of(path: string): Promise<Lines> {
+    const start = await startOf(path, GZIP.length)
+    const bytes = createReadStream(path)
+    const input = start.equals(GZIP) ? bytes.pipe(createGunzip()) : bytes
+    // `pipe` does not forward errors of its source.
+    if (input !== bytes) bytes.on('error', (error) => input.destroy(error))
+    const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
+    return new Lines(path, lines[Symbol.asyncIterator]())
   }
+
+  async next(): Promise<string | null> {
+    if (this.#current !== undefined) this.#hash.update(`${this.#current}\n`)
+    try {
+      const { done, value } = await this.#lines.next()
+      if (done === true) return null
+      this.#number += 1
+      this.#current = value
+      return value
+    } catch (error) {
+      throw this.refusal(`${(error as Error).message}; the file is damaged or incomplete`, error)
+    }
+  }
+
+  /** Of all lines before the current one. */
+  checksum(): string {
+    return this.#hash.copy().digest('hex')
+  }
+
+  /** Runs what fails if the current line is damaged. */
+  reading<Result>(work: () => Result): Result {
+    try {
+      return work()
+    } catch (error) {
+      throw this.refusal('the line cannot be read; the file is damaged', error)
+    }
+  }
+
+  refusal(what: string, cause?: unknown): StoreRefused {
+    return new StoreRefused(`${this.#path}:${this.#number}: ${what}`, { cause })
+  }
+}
+
+function parse(line: string): unknown[] | Record<string, unknown> {
+  const value: unknown = JSON.parse(line)
+  if (typeof value !== 'object' || value === null) throw new SyntaxError('the line is no array or object')
+  return value as unknown[] | Record<string, unknown>
 }
 
 /** The first bytes of a file. Refuses a pipe, which could not be read a second time. */
@@ -95,29 +149,6 @@ export async function startOf(path: string, length: number): Promise<Buffer> {
   }
 }
 
-async function readLines(path: string): Promise<AsyncIterator<string>> {
-  const start = await startOf(path, GZIP.length)
-  const bytes = createReadStream(path)
-  const input = start.equals(GZIP) ? bytes.pipe(createGunzip()) : bytes
-  // `pipe` does not forward errors of its source.
-  if (input !== bytes) bytes.on('error', (error) => input.destroy(error))
-  return createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })[Symbol.asyncIterator]()
-}
-
-async function nextLine(lines: AsyncIterator<string>, path: string, number: number): Promise<string | null> {
-  try {
-    const { done, value } = await lines.next()
-    return done === true ? null : value
-  } catch (error) {
-    throw new StoreRefused(
-      `${path}:${number}: ${(error as Error).message}; the file is damaged or incomplete`,
-      {
-        cause: error,
-      },
-    )
-  }
-}
-
 function readHeader(line: string, path: string): Header {
   let header: Partial<Header> | null = null
   try {
@@ -134,40 +165,16 @@ function readHeader(line: string, path: string): Header {
   return header as Header
 }
 
-function parse(line: string, path: string, number: number): unknown[] | Record<string, unknown> {
-  const value = attempt(() => JSON.parse(line) as unknown, path, number)
-  if (typeof value === 'object' && value !== null) return value as unknown[] | Record<string, unknown>
-  throw new StoreRefused(`${path}:${number}: the line cannot be read; the file is damaged`)
-}
-
-function attempt<Result>(work: () => Result, path: string, number: number): Result {
-  try {
-    return work()
-  } catch (error) {
-    throw new StoreRefused(`${path}:${number}: the line cannot be read; the file is damaged`, {
-      cause: error,
-    })
-  }
-}
-
-function checkEnd(
-  { end }: EndLine,
-  sha256: string,
-  refuse: (line: number, what: string) => StoreRefused,
-  number: number,
-): void {
-  if (end.sha256 !== sha256)
-    throw refuse(number, 'the checksum does not match: the file was changed or damaged')
-}
-
 /** A field that this program does not know would be lost, and a missing one would have to be invented. */
-function checkFields({ section, fields }: SectionLine, refuse: (what: string) => StoreRefused): void {
+function checkFields({ section, fields }: SectionLine, lines: Lines): void {
   const unknown = fields.filter((field) => !fieldNames[section].includes(field))
   if (unknown.length > 0)
-    throw refuse(
+    throw lines.refusal(
       `${section} have the fields ${unknown.join(', ')}, which this program does not support; import with the version of Baton that wrote the file`,
     )
   const absent = fieldNames[section].filter((field) => !fields.includes(field))
   if (absent.length > 0)
-    throw refuse(`${section} lack the fields ${absent.join(', ')}; export again with this version of Baton`)
+    throw lines.refusal(
+      `${section} lack the fields ${absent.join(', ')}; export again with this version of Baton`,
+    )
 }

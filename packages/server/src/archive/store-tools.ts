@@ -1,8 +1,9 @@
-import { type PerSection, type Progress, totalRows } from '../handoff/archived.ts'
+import { type ArchiveSource, type PerSection, type Progress, withProgress } from '../handoff/archived.ts'
 import { StoreRefused } from '../handoff/store.ts'
-import { check } from './check.ts'
-import { PrivateOutput, writeArchive } from './export-file.ts'
+import { type Checked, check } from './check.ts'
+import { writeArchive } from './export-file.ts'
 import { openArchive, startOf } from './import-file.ts'
+import { writePrivately } from './private-output.ts'
 import { type Location, withFileSource, withSource, withStoppedStore } from './stores.ts'
 
 // The operator's tools for a store: backup, verification, export and import.
@@ -35,46 +36,27 @@ export async function backUp(location: Location, options: OutputOptions): Promis
       'this command is for the embedded store; back up PostgreSQL with its own tools, such as pg_dump --schema=baton (see docs/fail-over.md)',
     )
   const { copySnapshot, dataFileIn } = await import('../disk/sqlite/archive.ts')
-  const output = new PrivateOutput(file, mayReplace)
-  try {
-    await copySnapshot(dataFileIn(location.data), output.temporary, progress)
-    output.publish()
-  } catch (error) {
-    output.discard()
-    throw error
-  }
-}
-
-export interface Verified {
-  readonly findings: readonly string[]
-  readonly counts: PerSection<number>
+  await writePrivately(file, mayReplace, (path) => copySnapshot(dataFileIn(location.data), path, progress))
 }
 
 /** Checks a store, whether a service uses it or not; or, given a file name, a backup or an export. */
-export async function verify(what: Location | string, progress?: Progress): Promise<Verified> {
-  if (typeof what !== 'string')
-    return withSource(what, (source, damage) => verifySource(source, damage, progress))
-  if (await isDatabase(what))
-    return withFileSource(what, (source, damage) => verifySource(source, damage, progress))
-  return verifySource(await openArchive(what), [], progress)
-}
-
-async function verifySource(
-  source: Parameters<typeof check>[0],
-  damage: readonly string[],
-  progress: Progress | undefined,
-): Promise<Verified> {
-  const findings = damage.map((text) => `the file is damaged: ${text}`)
-  const checked = await check(source, progress)
-  return { findings: [...findings, ...checked.findings], counts: checked.counts }
+export async function verify(what: Location | string, progress?: Progress): Promise<Checked> {
+  const checkAll = async (source: ArchiveSource, findDamage: () => readonly string[]) => {
+    const damage = findDamage().map((text) => `the file is damaged: ${text}`)
+    const { findings, counts } = await check(withProgress(source, progress))
+    return { findings: [...damage, ...findings], counts }
+  }
+  if (typeof what !== 'string') return withSource(what, checkAll)
+  if (await isDatabase(what)) return withFileSource(what, checkAll)
+  return checkAll(await openArchive(what), () => [])
 }
 
 /** No service may use the store: its later changes would be missing. */
 export async function exportStore(location: Location, options: OutputOptions): Promise<PerSection<number>> {
   const { file, mayReplace = false, progress } = options
-  return withStoppedStore(location, { mayBeNew: false }, (stopped) =>
-    stopped.source(async (source) => {
-      await writeArchive(source, { file, mayReplace, progress, confirm: stopped.confirm })
+  return withStoppedStore(location, false, ({ confirm }) =>
+    withSource(location, async (source) => {
+      await writeArchive(withProgress(source, progress), { file, mayReplace, confirm })
       return source.counts
     }),
   )
@@ -88,33 +70,17 @@ export interface ImportOptions {
 /** Imports an export into an empty store, completely or not at all. The whole file is checked first. */
 export async function importStore(location: Location, options: ImportOptions): Promise<PerSection<number>> {
   const { file, progress } = options
-  const checked = await openArchive(file)
-  const total = 2 * totalRows(checked.counts)
-  const { findings } = await check(checked, (done) => progress?.(done, total))
+  const checked = withProgress(await openArchive(file), (done, total) => progress?.(done, 2 * total))
+  const { findings } = await check(checked)
   if (findings.length > 0)
     throw new StoreRefused(
       `${file} is inconsistent; nothing was imported: ${findings.slice(0, 5).join('; ')}${findings.length > 5 ? `; and ${findings.length - 5} more` : ''}`,
     )
-  return withStoppedStore(location, { mayBeNew: true }, (stopped) =>
-    stopped.target(async (target) => {
-      const source = await openArchive(file)
-      await target.fill(withProgress(source.batches(), total, progress), source.nextIds, source.counts)
-      return source.counts
-    }),
-  )
-}
-
-async function* withProgress<Batch extends { readonly rows: readonly unknown[] }>(
-  batches: AsyncIterable<Batch>,
-  total: number,
-  progress: Progress | undefined,
-): AsyncIterable<Batch> {
-  let done = total / 2
-  for await (const batch of batches) {
-    yield batch
-    done += batch.rows.length
-    progress?.(done, total)
-  }
+  return withStoppedStore(location, true, async ({ fill }) => {
+    const source = await openArchive(file)
+    await fill(withProgress(source, (done, total) => progress?.(total + done, 2 * total)))
+    return source.counts
+  })
 }
 
 const SQLITE = 'SQLite format 3\0'

@@ -1,20 +1,20 @@
-import { sourceOf, targetOf } from '../disk/archive.ts'
+import { fill, sourceOf } from '../disk/archive.ts'
 import { refuseOtherVersion } from '../disk/schema-version.ts'
-import type { ArchiveSource, ArchiveTarget } from '../handoff/archived.ts'
+import type { ArchiveSource } from '../handoff/archived.ts'
 import type { Disk } from '../handoff/disk.ts'
 import { openEngine } from '../handoff/engine/engine-store.ts'
 import type { Policy } from '../handoff/rules/policy.ts'
 import { StoreRefused } from '../handoff/store.ts'
 
-// Sources and targets of rows. Only the code of the requested store is loaded.
+// What reads and fills a store. Only the code of the requested store is loaded.
 
 export type Location = { readonly data: string } | { readonly databaseUrl: string }
 
+/** `findDamage` checks the file of a store, if it has one, and lists what is wrong. */
+type Reading<Result> = (source: ArchiveSource, findDamage: () => readonly string[]) => Promise<Result>
+
 /** Reads a consistent snapshot of a store, whether a service uses it or not. Writes nothing. */
-export async function withSource<Result>(
-  location: Location,
-  work: (source: ArchiveSource, damage: readonly string[]) => Promise<Result>,
-): Promise<Result> {
+export async function withSource<Result>(location: Location, work: Reading<Result>): Promise<Result> {
   if ('databaseUrl' in location) {
     const { archivedStore, beginReading, refuseOtherSchema, withConnection } = await import(
       '../disk/postgres/archive.ts'
@@ -22,53 +22,46 @@ export async function withSource<Result>(
     return withConnection(location.databaseUrl, async (connection) => {
       await refuseOtherSchema(connection, false)
       await beginReading(connection)
-      return work(await sourceOf(archivedStore(connection)), [])
+      return work(await sourceOf(archivedStore(connection)), () => [])
     })
   }
   const { dataFileIn } = await import('../disk/sqlite/archive.ts')
   return withFileSource(dataFileIn(location.data), work)
 }
 
-export async function withFileSource<Result>(
-  path: string,
-  work: (source: ArchiveSource, damage: readonly string[]) => Promise<Result>,
-): Promise<Result> {
+export async function withFileSource<Result>(path: string, work: Reading<Result>): Promise<Result> {
   const [{ archivedStore, damageIn, withSnapshot }, { versionOf }] = await Promise.all([
     import('../disk/sqlite/archive.ts'),
     import('../disk/sqlite/migrate.ts'),
   ])
   return withSnapshot(path, async (db) => {
     refuseOtherVersion(path, versionOf(db))
-    return work(await sourceOf(archivedStore(db)), damageIn(db))
+    return work(await sourceOf(archivedStore(db)), () => damageIn(db))
   })
 }
 
 /** A store that only this program uses, with all entries flushed to rows. */
 interface StoppedStore {
-  source<Result>(work: (source: ArchiveSource) => Promise<Result>): Promise<Result>
-  target<Result>(work: (target: ArchiveTarget) => Promise<Result>): Promise<Result>
+  /** Imports all rows or nothing. */
+  fill(source: ArchiveSource): Promise<void>
   /** Rejects if a service was started in the meantime. */
   confirm(): Promise<void>
 }
 
-interface StoppedOptions {
-  /** Whether a store that does not exist is created. */
-  readonly mayBeNew: boolean
-}
-
+/** `mayBeNew`: a store that does not exist is created. */
 export async function withStoppedStore<Result>(
   location: Location,
-  options: StoppedOptions,
+  mayBeNew: boolean,
   work: (stopped: StoppedStore) => Promise<Result>,
 ): Promise<Result> {
   return 'databaseUrl' in location
-    ? withStoppedPostgres(location.databaseUrl, options, work)
-    : withStoppedSqlite(location.data, options, work)
+    ? withStoppedPostgres(location.databaseUrl, mayBeNew, work)
+    : withStoppedSqlite(location.data, mayBeNew, work)
 }
 
 async function withStoppedSqlite<Result>(
   folder: string,
-  { mayBeNew }: StoppedOptions,
+  mayBeNew: boolean,
   work: (stopped: StoppedStore) => Promise<Result>,
 ): Promise<Result> {
   const [{ openSqliteDisk }, archive, { DatabaseSync }] = await Promise.all([
@@ -76,17 +69,15 @@ async function withStoppedSqlite<Result>(
     import('../disk/sqlite/archive.ts'),
     import('node:sqlite'),
   ])
-  const { archivedStore, dataFileIn, refuseAbsent, withSnapshot } = archive
+  const { archivedStore, dataFileIn, refuseAbsent } = archive
   if (!mayBeNew) refuseAbsent(dataFileIn(folder))
   const disk = await openSqliteDisk({ folder })
   return withEngineAtRest(disk, () =>
     work({
-      source: (read) =>
-        withSnapshot(dataFileIn(folder), async (db) => read(await sourceOf(archivedStore(db)))),
-      async target(write) {
+      async fill(source) {
         const db = new DatabaseSync(dataFileIn(folder))
         try {
-          return await write(targetOf(archivedStore(db)))
+          await fill(archivedStore(db), source)
         } finally {
           db.close()
         }
@@ -99,14 +90,14 @@ async function withStoppedSqlite<Result>(
 
 async function withStoppedPostgres<Result>(
   url: string,
-  { mayBeNew }: StoppedOptions,
+  mayBeNew: boolean,
   work: (stopped: StoppedStore) => Promise<Result>,
 ): Promise<Result> {
   const [{ openPostgresDisk }, archive] = await Promise.all([
     import('../disk/postgres/postgres-disk.ts'),
     import('../disk/postgres/archive.ts'),
   ])
-  const { archivedStore, beginReading, refuseOtherSchema, refuseRunningNodes, withConnection } = archive
+  const { archivedStore, refuseOtherSchema, refuseRunningNodes, withConnection } = archive
   await withConnection(url, async (connection) => {
     await refuseOtherSchema(connection, mayBeNew)
     await refuseRunningNodes(connection)
@@ -115,13 +106,8 @@ async function withStoppedPostgres<Result>(
   return withEngineAtRest(disk, async () => {
     const { term } = await disk.readLeaderRow()
     return work({
-      source: (read) =>
-        withConnection(url, async (connection) => {
-          await beginReading(connection)
-          return read(await sourceOf(archivedStore(connection)))
-        }),
-      target: (write) =>
-        withConnection(url, (connection) => write(targetOf(archivedStore(connection, term ?? '')))),
+      fill: (source) =>
+        withConnection(url, (connection) => fill(archivedStore(connection, term ?? ''), source)),
       async confirm() {
         if ((await disk.readLeaderRow()).term !== term)
           throw new StoreRefused(

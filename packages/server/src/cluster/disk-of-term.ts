@@ -1,4 +1,3 @@
-import type { WallClock } from '../handoff/clock.ts'
 import type { Disk, OpenedDisk, SharedDisk } from '../handoff/disk.ts'
 import { NotLeader } from '../handoff/store.ts'
 import type { LeaderRow } from '../handoff/stored.ts'
@@ -55,24 +54,4 @@ function fenced<Target extends object>(
         isOver() ? Promise.reject(new NotLeader()) : (value as Method).apply(target, given)
     },
   })
-}
-
-/**
- * The leader's clock: the database's clock at the take-over plus monotonic time since then. If the clock of
- * this machine or of the database is set, it has no effect until the next take-over. The time never goes
- * back.
- */
-export class LeaderClock {
-  #ahead = 0
-  #last = 0
-
-  /** `now` is the database's clock, just read. */
-  set(now: number): void {
-    this.#ahead = now - performance.now()
-  }
-
-  readonly now: WallClock = () => {
-    this.#last = Math.max(this.#last, Math.floor(performance.now() + this.#ahead))
-    return this.#last
-  }
 }

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { type Dispatcher, Pool } from 'undici'
 import { withTimeout } from '../handoff/clock.ts'
 import { LeaderUnavailable } from '../handoff/store.ts'
-import type { ClusterNode } from '../handoff/stored.ts'
+import type { ClusterNode, LeaderRow } from '../handoff/stored.ts'
 import { HELLO, type Hello, type PeerRefusal, STREAM, STREAM_TYPE, type StreamLine } from './followers.ts'
 import {
   coveredText,
@@ -17,8 +17,14 @@ import {
   REFUSED_HEADER,
   REFUSED_STATUS,
 } from './forwarded-request.ts'
-import type { LedRow } from './leader-row.ts'
 import type { PeerSignature } from './peer-signature.ts'
+
+export interface LedRow extends LeaderRow {
+  readonly term: string
+  readonly leader: ClusterNode
+}
+
+export const isLed = (row: LeaderRow): row is LedRow => row.term !== null && row.leader !== null
 
 /** The leader writes each second. A pause of this process is not its silence, so ticks are counted. */
 const TICK_MILLIS = 500
@@ -56,7 +62,7 @@ export class LeaderLink {
   readonly #path: string
   readonly #pool: Pool
   readonly #end: (end: LinkEnd) => void
-  #abortStream: () => void = () => undefined
+  readonly #stream = new AbortController()
   #ticker: NodeJS.Timeout | undefined
   #silentTicks = 0
   #refused: NodeJS.Timeout | undefined
@@ -87,7 +93,7 @@ export class LeaderLink {
       resolve(end)
     }
     void promise.then((end) => this.#tearDown(end))
-    this.#follow()
+    void this.#follow()
   }
 
   /** Whether the leader had sent `hello` before the link ended. */
@@ -107,7 +113,7 @@ export class LeaderLink {
   /** This node is about to stop: the leader answers the pulls that wait for it. */
   closeStream(): void {
     clearInterval(this.#ticker)
-    this.#abortStream()
+    this.#stream.abort()
   }
 
   /**
@@ -195,53 +201,44 @@ export class LeaderLink {
     this.#callbacks.leaving()
   }
 
-  #follow(): void {
+  async #follow(): Promise<void> {
     const nonce = randomUUID()
     const authorization = this.#signature.sign(this.leader.nodeId, { nonce }, STREAM)
     const { url } = this.leader
-    let rest = ''
-    let controller: Dispatcher.DispatchController | undefined
-    let isClosed = false
-    this.#abortStream = () => {
-      isClosed = true
-      controller?.abort(new Error('closed'))
-    }
+    const { signal } = this.#stream
     this.#ticker = setInterval(() => this.#tick(), TICK_MILLIS)
-    const hasClosed = (reason: string) => {
-      if (isClosed) return
-      const left = this.#isLeaving
-      this.#end({
-        kind: left ? 'left' : 'broken',
-        reason: left ? `the leader at ${url} has resigned` : reason,
-      })
+    try {
+      const options = {
+        method: 'GET',
+        path: `${this.#path}/peer/stream`,
+        headers: { authorization },
+        signal,
+      } as const
+      const { statusCode, headers, body } = await this.#pool.request(options)
+      // After this machine was suspended, its signatures are stale until the leader row is read again.
+      if (headers[REFUSED_HEADER] === 'stale')
+        this.#end({ kind: 'broken', reason: `the clock of this node stood still` })
+      else if (statusCode !== 200 || headers['content-type'] !== STREAM_TYPE) this.#answeredByOther()
+      let rest = ''
+      for await (const chunk of body) {
+        this.#silentTicks = 0
+        const lines = `${rest}${chunk}`.split('\n')
+        rest = lines.pop() ?? ''
+        for (const line of lines) if (line !== '') this.#hear(line, nonce)
+        if (rest.length > LONGEST_LINE) this.#answeredByOther()
+      }
+      this.#streamEnded(`the leader at ${url} closed the connection`)
+    } catch (error) {
+      const reason = `${url} cannot be reached: ${(error as Error).message}`
+      if (signal.aborted) return
+      if (isRefusedConnection(error as Error)) this.#end({ kind: 'gone', reason })
+      else this.#streamEnded(reason)
     }
-    this.#pool.dispatch(
-      { method: 'GET', path: `${this.#path}/peer/stream`, headers: { authorization } },
-      {
-        onRequestStart: (started) => {
-          controller = started
-        },
-        onResponseStart: (_, status, headers) => {
-          // After this machine was suspended, its signatures are stale until the leader row is read again.
-          const isStale = headers[REFUSED_HEADER] === 'stale'
-          if (isStale) this.#end({ kind: 'broken', reason: `the clock of this node stood still` })
-          else if (status !== 200 || headers['content-type'] !== STREAM_TYPE) this.#answeredByOther()
-        },
-        onResponseData: (_, chunk) => {
-          this.#silentTicks = 0
-          const lines = `${rest}${chunk}`.split('\n')
-          rest = lines.pop() ?? ''
-          for (const line of lines) if (line !== '') this.#hear(line, nonce)
-          if (rest.length > LONGEST_LINE) this.#answeredByOther()
-        },
-        onResponseEnd: () => hasClosed(`the leader at ${url} closed the connection`),
-        onResponseError: (_, error) => {
-          const reason = `${url} cannot be reached: ${error.message}`
-          if (isRefusedConnection(error)) this.#end({ kind: 'gone', reason })
-          else hasClosed(reason)
-        },
-      },
-    )
+  }
+
+  #streamEnded(reason: string): void {
+    if (this.#isLeaving) this.#end({ kind: 'left', reason: `the leader at ${this.leader.url} has resigned` })
+    else this.#end({ kind: 'broken', reason })
   }
 
   #answeredByOther(): void {
@@ -291,7 +288,7 @@ export class LeaderLink {
   async #tearDown({ kind, reason }: LinkEnd): Promise<void> {
     clearInterval(this.#ticker)
     clearTimeout(this.#refused)
-    this.#abortStream()
+    this.#stream.abort()
     if (kind === 'left' || kind === 'broken')
       await withTimeout(this.#pool.close(), LAST_ANSWERS_MILLIS, () => undefined)
     await this.#pool.destroy(new Error(reason))

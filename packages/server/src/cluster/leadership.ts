@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withTimeout } from '../handoff/clock.ts'
+import type { SharedDisk } from '../handoff/disk.ts'
 import type { Log } from '../handoff/log.ts'
 import { LeaderUnavailable, type Store, StoreUnavailable } from '../handoff/store.ts'
 import type { ClusterNode, LeaderRow } from '../handoff/stored.ts'
 import { AwaitedLeader } from './awaited-leader.ts'
 import type { Followers } from './followers.ts'
-import { LeaderLink, type LinkCallbacks } from './leader-link.ts'
-import { isLed, type LeaderRowStore, type LedRow } from './leader-row.ts'
+import type { LeaderClock } from './leader-clock.ts'
+import { isLed, LeaderLink, type LedRow, type LinkCallbacks } from './leader-link.ts'
 import type { PeerSignature } from './peer-signature.ts'
 import { TakeOverBackOff } from './take-over-back-off.ts'
 
@@ -39,7 +40,9 @@ const UNFOLLOWED_MILLIS = 5000
 
 interface LeadershipOptions {
   readonly signature: PeerSignature
-  readonly leaderRow: LeaderRowStore
+  /** Taking over is not part of it: that is done by opening the engine on the disk. */
+  readonly leaderRow: Pick<SharedDisk, 'readLeaderRow' | 'resign'>
+  readonly clock: LeaderClock
   readonly followers: Followers
   readonly log: Log
   /** CA certificates for TLS between nodes; null for those of the system. */
@@ -206,7 +209,7 @@ export class Leadership {
 
   /** Takes over only from the term that was seen. If another node was faster, opening fails. */
   async #takeOver(seen: LeaderRow): Promise<void> {
-    const { open, followers, leaderRow, log } = this.#options
+    const { open, clock, followers, leaderRow, log } = this.#options
     await this.#pause(Math.random() * TAKE_OVER_WITHIN_MILLIS + (this.#isLeaving ? RELUCTANT_MILLIS : 0))
     if (this.#stopping.signal.aborted) return
     const ended = Promise.withResolvers<'lost' | 'handed over'>()
@@ -220,7 +223,8 @@ export class Leadership {
     followers.prepare()
     try {
       engine = await open(seen, {
-        opened: (opened) => {
+        opened: (opened, now) => {
+          clock.set(now)
           // The engine may still be opening the disk again when this leadership has ended.
           const isAgain = term !== '' && !over.signal.aborted
           term = opened

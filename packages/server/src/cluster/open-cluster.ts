@@ -6,10 +6,11 @@ import type { Log } from '../handoff/log.ts'
 import { type Store, StoreUnavailable } from '../handoff/store.ts'
 import type { ClusterNode } from '../handoff/stored.ts'
 import { clusterStore } from './cluster-store.ts'
-import { diskOfTerm, LeaderClock } from './disk-of-term.ts'
+import { diskOfTerm } from './disk-of-term.ts'
 import { Followers } from './followers.ts'
 import type { ForwardedAnswer } from './forwarded-request.ts'
 import { Forwarder } from './forwarder.ts'
+import { LeaderClock } from './leader-clock.ts'
 import { Leadership } from './leadership.ts'
 import { PeerSignature } from './peer-signature.ts'
 
@@ -57,17 +58,9 @@ export async function openCluster({
     followers,
     log,
     trusted,
-    open: (seen, { opened, lost, over }) => {
-      const callbacks = {
-        lost,
-        over,
-        opened: (term: string, now: number) => {
-          clock.set(now)
-          opened(term, now)
-        },
-      }
-      return openEngine({ disk: diskOfTerm(disk, self.nodeId, seen, callbacks), clock: clock.now })
-    },
+    clock,
+    open: (seen, callbacks) =>
+      openEngine({ disk: diskOfTerm(disk, self.nodeId, seen, callbacks), clock: clock.now }),
   })
   const forwarder = new Forwarder(leadership, followers, signature)
   const store = clusterStore({

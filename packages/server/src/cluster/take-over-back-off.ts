@@ -1,5 +1,5 @@
 import type { LeaderRow } from '../handoff/stored.ts'
-import type { LedRow } from './leader-row.ts'
+import type { LedRow } from './leader-link.ts'
 
 const TICK_MILLIS = 1000
 /** The first and the longest back-off of a deposed node. */

@@ -1,11 +1,5 @@
-import {
-  type ArchiveSource,
-  type ArchiveTarget,
-  notEmpty,
-  type PerSection,
-  type RowBatch,
-  refuseMissing,
-} from '../handoff/archived.ts'
+import type { ArchiveSource, PerSection, RowBatch } from '../handoff/archived.ts'
+import { StoreRefused } from '../handoff/store.ts'
 import type { NextIds } from '../handoff/stored.ts'
 import { sections } from '../handoff/table-fields.ts'
 import type { SqlTable } from './sql-table.ts'
@@ -34,9 +28,11 @@ export const sourceOf = async (store: ArchivedStore): Promise<ArchiveSource> => 
   counts: await countRows(store),
   unflushed: await store.unflushed(),
   async *batches() {
-    for (const section of sections)
+    for (const section of sections) {
+      yield { section, rows: [] }
       for await (const rows of store.read(store.tables[section] as SqlTable<object>))
         yield { section, rows } as unknown as RowBatch
+    }
   },
 })
 
@@ -46,24 +42,34 @@ async function countRows({ tables, count }: ArchivedStore): Promise<PerSection<n
   return counts as PerSection<number>
 }
 
-export const targetOf = (store: ArchivedStore): ArchiveTarget => ({
-  async fill(batches, nextIds, counts) {
-    const { tables, run } = store
-    try {
-      await store.begin()
-      const { tasks: found } = await countRows(store)
-      if (found > 0) throw notEmpty(found)
-      // A service that was started on the store has left its instance row, and nothing else worth keeping.
-      for (const section of sections) await run(`DELETE FROM ${tables[section].path}`)
-      for await (const { section, rows } of batches)
-        await store.insert(tables[section] as SqlTable<object>, rows)
-      await store.setNextIds(nextIds)
-      refuseMissing(counts, await countRows(store))
-      await run('COMMIT')
-    } catch (error) {
-      // A failed statement may have ended the transaction.
-      await run('ROLLBACK').catch(() => {})
-      throw error
-    }
-  },
-})
+/** Imports all rows or nothing. Rejects with StoreRefused if the store already has a task. */
+export async function fill(store: ArchivedStore, source: ArchiveSource): Promise<void> {
+  const { tables, run } = store
+  try {
+    await store.begin()
+    const { tasks: found } = await countRows(store)
+    if (found > 0)
+      throw new StoreRefused(
+        `the store is not empty: it has ${found} ${found === 1 ? 'task' : 'tasks'}; an import requires an empty store. Nothing was changed`,
+      )
+    // A service that was started on the store has left its instance row, and nothing else worth keeping.
+    for (const section of sections) await run(`DELETE FROM ${tables[section].path}`)
+    for await (const { section, rows } of source.batches())
+      if (rows.length > 0) await store.insert(tables[section] as SqlTable<object>, rows)
+    await store.setNextIds(source.nextIds)
+    refuseMissing(source.counts, await countRows(store))
+    await run('COMMIT')
+  } catch (error) {
+    // A failed statement may have ended the transaction.
+    await run('ROLLBACK').catch(() => {})
+    throw error
+  }
+}
+
+function refuseMissing(expected: PerSection<number>, found: PerSection<number>): void {
+  for (const section of sections)
+    if (expected[section] !== found[section])
+      throw new StoreRefused(
+        `the file has ${expected[section]} ${section}, but the store would have ${found[section]}; nothing was imported`,
+      )
+}

@@ -3,25 +3,13 @@ import type { Disk } from '../handoff/disk.ts'
 import type { StoredThroughput } from '../handoff/stored.ts'
 import type { ThroughputRow } from '../handoff/views/queries.ts'
 import type { SqlTables } from './sql-tables.ts'
-import {
-  type Conditions,
-  LIMIT,
-  type Query,
-  remove,
-  rowsOf,
-  type Session,
-  select,
-  writing,
-} from './statements.ts'
+import { LIMIT, type Query, remove, rowsOf, type Session, select, writing } from './statements.ts'
 
 /** What was done, by minute and hour, and who changed what; both are forgotten some rows at a time. */
-export const historyBy = (session: Session, tables: SqlTables, where: Conditions) =>
-  ({
-    ...throughputBy(session, tables, where),
-    ...auditBy(session, tables, where),
-  }) satisfies Partial<Disk>
+export const historyBy = (session: Session, tables: SqlTables) =>
+  ({ ...throughputBy(session, tables), ...auditBy(session, tables) }) satisfies Partial<Disk>
 
-function throughputBy(session: Session, { throughput, dialect }: SqlTables, where: Conditions) {
+function throughputBy(session: Session, { throughput, dialect, where }: SqlTables) {
   const newest = 'ORDER BY task DESC, step DESC, at DESC'
   const points = (selected: string, rest: string): Query<ThroughputRow> => ({
     selected,
@@ -58,14 +46,21 @@ function throughputBy(session: Session, { throughput, dialect }: SqlTables, wher
   } satisfies Partial<Disk>
 }
 
-function auditBy(session: Session, { audit }: SqlTables, where: Conditions) {
+function auditBy(session: Session, { audit, dialect }: SqlTables) {
+  const { indexed } = dialect
   const records = rowsOf(audit)
   // The order names the columns of the index, so that PostgreSQL uses it.
   const all = select(records, `WHERE id < ? ORDER BY id DESC ${LIMIT}`)
   const ofTask = (and: string) =>
-    select(records, `${where.auditOfTask} ${and} AND id < ? ORDER BY task_id DESC, id DESC ${LIMIT}`)
+    select(
+      records,
+      `${indexed('audit_of_task')} WHERE task_id = ? ${and} AND id < ? ORDER BY task_id DESC, id DESC ${LIMIT}`,
+    )
   const [ofAnyName, ofBoth] = [ofTask(''), ofTask('AND name = ?')]
-  const byName = select(records, `${where.auditByName} AND id < ? ORDER BY name DESC, id DESC ${LIMIT}`)
+  const byName = select(
+    records,
+    `${indexed('audit_by_name')} WHERE name = ? AND id < ? ORDER BY name DESC, id DESC ${LIMIT}`,
+  )
   const times = audit.only('id', 'at')
   const oldest = select(rowsOf(times), `WHERE id > 0 ORDER BY id ${LIMIT}`)
   const beyond = select(rowsOf(times), 'WHERE id > 0 ORDER BY id DESC LIMIT 1 OFFSET ? + 0')

@@ -13,7 +13,6 @@ import {
 } from '../handoff/views/queries.ts'
 import type { SqlTables } from './sql-tables.ts'
 import {
-  type Conditions,
   eachOf,
   insert,
   LIMIT,
@@ -71,15 +70,13 @@ const totalsOf: (row: StoredInstance) => InstanceTotals = copierOf(totalFields)
 
 /** In SQL: adds totals to the stored ones. When an instance was last seen comes from heartbeats. */
 export const addTotalsTo = (tables: SqlTables): string =>
-  `ON CONFLICT (instance_id) DO UPDATE SET ${addedTotals(tables)},
+  `ON CONFLICT (instance_id) DO UPDATE SET
+    ${tables.instances
+      .only(...totalFields)
+      .names.map((name) => `${name} = ${added(tables, name)}`)
+      .join(', ')},
     lost_unless_seen_since = CASE WHEN excluded.lost_unless_seen_since > coalesce(instance.lost_unless_seen_since, 0)
       THEN excluded.lost_unless_seen_since ELSE instance.lost_unless_seen_since END`
-
-const addedTotals = (tables: SqlTables): string =>
-  tables.instances
-    .only(...totalFields)
-    .names.map((name) => `${name} = ${added(tables, name)}`)
-    .join(', ')
 
 const added = ({ dialect }: SqlTables, name: string): string =>
   `${dialect.least}(instance.${name} + excluded.${name}, ${Number.MAX_SAFE_INTEGER})`
@@ -124,7 +121,7 @@ const producedTask = (
 })
 
 /** A client that holds a lease or is paused is kept, however long it has been silent. */
-export function instancesBy(session: Session, tables: SqlTables, where: Conditions) {
+export function instancesBy(session: Session, tables: SqlTables) {
   const rows = rowsOf(tables.instances)
   const byNames = lookUp(rows, 'instance_id')
   const one = lookUp(withTasks(tables), 'instance_id')
@@ -143,7 +140,7 @@ export function instancesBy(session: Session, tables: SqlTables, where: Conditio
   const unseen = select(rowsOf(names), `WHERE last_seen_at < ? AND paused_at IS NULL ${LIMIT}`)
   const ended = select(
     rowsOf(names),
-    `${where.endedInstances} AND last_seen_at < ? AND paused_at IS NULL ${LIMIT}`,
+    `${tables.where.endedInstances} AND last_seen_at < ? AND paused_at IS NULL ${LIMIT}`,
   )
   const active = activeNames(tables)
   return {

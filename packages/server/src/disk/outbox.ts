@@ -1,15 +1,15 @@
 import { MAX_COUNTED_DELIVERIES } from '@baton/protocol'
 import type { DeliveryBacklog, OutboxDisk } from '../handoff/outbox.ts'
 import type { SqlTables } from './sql-tables.ts'
-import { type Conditions, LIMIT, type Query, rowsOf, type Session, select } from './statements.ts'
+import { LIMIT, type Query, rowsOf, type Session, select } from './statements.ts'
 
 /** Subscriptions and their deliveries. */
-export function outboxBy(session: Session, tables: SqlTables, where: Conditions): OutboxDisk {
+export function outboxBy(session: Session, tables: SqlTables): OutboxDisk {
   const rows = rowsOf(tables.deliveries)
   const subscriptions = select(rowsOf(tables.subscriptions), 'ORDER BY id')
   const oldest = select(rows, `WHERE subscription = ? AND event > ? ORDER BY event ${LIMIT}`)
   const newest = select(rows, `WHERE subscription = ? AND event < ? ORDER BY event DESC ${LIMIT}`)
-  const ofSubscription = `${where.pendingDeliveries} AND subscription = ?`
+  const ofSubscription = `${tables.where.pendingDeliveries} AND subscription = ?`
   const pendingOnes = select(rows, `${ofSubscription} AND event > ? ORDER BY event ${LIMIT}`)
   const pendingOfTask = select(
     rows,

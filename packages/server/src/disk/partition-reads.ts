@@ -4,10 +4,8 @@ import type { DuePosition } from '../handoff/views/queries.ts'
 import type { SqlTables } from './sql-tables.ts'
 import {
   type Asked,
-  type Conditions,
   each,
   eachOf,
-  type IndexedBy,
   LIMIT,
   lookUp,
   type Query,
@@ -19,24 +17,20 @@ import {
 /** Beyond the tail nothing counts. `+ 0`: the planner of PostgreSQL must not use the index on id. */
 export const WITHIN_TAIL = 'id + 0 <= ?'
 
-export function partitionReadsBy(session: Session, tables: SqlTables, by: IndexedBy) {
-  const { conditions: where, columns } = by
-  const { descriptors } = tables
+export function partitionReadsBy(session: Session, tables: SqlTables) {
+  const { descriptors, where } = tables
   const partitions = rowsOf(tables.partitions)
   const checkpoint = lookUp(rowsOf(tables.checkpoints), 'partition')
   const partition = lookUp(partitions, 'id')
   const partitionNamed = lookUp(partitions, 'lane', 'idx')
-  const delayed = select(
-    partitions,
-    `${where.delayedPartitions} ORDER BY ${columns.delayedUntil}, id ${LIMIT}`,
-  )
-  const leases = ordered(partitions, where.leasesByEnd, columns.leaseEndsAt)
-  const returned = ordered(partitions, `${where.returnedPartitions} AND lane = ?`, columns.returnedAt)
+  const delayed = select(partitions, `${where.delayedPartitions} ORDER BY ${where.delayedUntil}, id ${LIMIT}`)
+  const leases = ordered(partitions, where.leasesByEnd, where.leaseEndsAt)
+  const returned = ordered(partitions, `${where.returnedPartitions} AND lane = ?`, where.returnedAt)
   // Without an index by table: few partitions of a lane have come back.
   const returnedOfTable = ordered(
     partitions,
     `${where.returnedPartitions} AND lane = ? AND compute_table = ?`,
-    columns.returnedAt,
+    where.returnedAt,
   )
   /** Untouched, so only the descriptor is read. Skips those that a pull by table took before the others. */
   const fresh = (condition: string): Query<StoredPartition> => ({
@@ -47,7 +41,7 @@ export function partitionReadsBy(session: Session, tables: SqlTables, by: Indexe
   })
   const arrived = fresh('WHERE lane = ?')
   const arrivedOfTable = fresh(`${where.partitionsInMixedLanes} AND lane = ?`)
-  const rows = rowQueries(partitions, where)
+  const rows = rowQueries(partitions, tables)
 
   const waiting = ({ lane, table, returned: cameBack, after, upTo, limit }: WaitingOfLane) => {
     const of = table === undefined ? [lane] : [table, lane]
@@ -147,18 +141,20 @@ function ordered(partitions: Query<StoredPartition>, condition: string, time: st
 }
 
 /** Parked and begun partitions and those that failed are few and have indexes; other states are filtered. */
-function rowQueries(partitions: Query<StoredPartition>, where: Conditions) {
+function rowQueries(partitions: Query<StoredPartition>, { dialect, where }: SqlTables) {
+  const any = `${dialect.indexed('partition_identity')} WHERE true`
+  const ofFailure = `${dialect.indexed('partition_failed')} WHERE failure = ?`
   const inOrder = (from: string, and = '') =>
     select(
       partitions,
       `${from} AND lane = ? AND idx > ? AND idx <= ? AND ${WITHIN_TAIL} ${and} ORDER BY idx ${LIMIT}`,
     )
-  const all = inOrder(where.partitionsByIndex)
+  const all = inOrder(any)
   const begun = inOrder(where.begunPartitions)
   const parked = inOrder(where.parkedPartitions)
-  const inState = inOrder(where.partitionsByIndex, 'AND state = ?')
-  const failed = inOrder(where.failedPartitions)
-  const failedInState = inOrder(where.failedPartitions, 'AND state = ?')
+  const inState = inOrder(any, 'AND state = ?')
+  const failed = inOrder(ofFailure)
+  const failedInState = inOrder(ofFailure, 'AND state = ?')
   const parkedAs = inOrder(where.partitionsParkedAs)
   return (query: RowsOfLane): Asked<StoredPartition> => {
     const { lane, tail, state, failure, afterIndex, lastIndex = Number.MAX_SAFE_INTEGER, limit } = query

@@ -19,6 +19,40 @@ export interface Dialect {
   /** The value of JSON that was selected. */
   parsed(json: unknown): unknown
   inOrder(columns: readonly Column[]): readonly Column[]
+  /** In SQL, after the name of a table: SQLite must use this index. */
+  indexed(index: string): string
+}
+
+/**
+ * What differs between the disks in the queries that they share, so that each query uses an index. In SQL: what
+ * follows the name of a table, WHERE with a condition, before it possibly the index.
+ */
+export interface Conditions {
+  readonly openTasks: string
+  readonly tasksWithParked: string
+  readonly tasksToPurge: string
+  /** Tasks in state ?1 with ids below ?2. They are read by descending state and id. */
+  readonly tasksInState: string
+  readonly lanesWithWork: string
+  readonly leasesByEnd: string
+  readonly delayedPartitions: string
+  readonly returnedPartitions: string
+  readonly parkedPartitions: string
+  readonly begunPartitions: string
+  /** Of the compute table ?1. */
+  readonly partitionsInMixedLanes: string
+  /** Whose last failure is of the group ?1. */
+  readonly partitionsParkedAs: string
+  readonly pendingDeliveries: string
+  readonly endedInstances: string
+  /** Of task ?1 and step ?2, from ?3 to before ?4. */
+  readonly throughputOfTask: string
+  /** In a subquery for the task that is selected: its partitions with a mismatch, and their levels, in order. */
+  readonly mismatchesOfTask: string
+  /** Columns. */
+  readonly leaseEndsAt: string
+  readonly delayedUntil: string
+  readonly returnedAt: string
 }
 
 export interface Codec {

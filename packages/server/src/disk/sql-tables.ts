@@ -6,7 +6,7 @@ import {
   untouched,
 } from '../handoff/partition.ts'
 import { isTallied, type Section, type StoredRows, sections, storedFields } from '../handoff/table-fields.ts'
-import { type Dialect, SqlTable, type TableOptions } from './sql-table.ts'
+import { type Conditions, type Dialect, SqlTable, type TableOptions } from './sql-table.ts'
 
 /** Every table with rows of the hand-off. Its columns follow from the fields of its rows. */
 const options: { readonly [Name in Section]: TableOptions<StoredRows[Name]> } = {
@@ -33,7 +33,7 @@ export type ArchivedTables = { readonly [Name in Section]: SqlTable<StoredRows[N
 
 export type SqlTables = ReturnType<typeof tablesIn>
 
-export function tablesIn(dialect: Dialect) {
+export function tablesIn(dialect: Dialect, where: Conditions) {
   const archived = Object.fromEntries(
     sections.map((section) => [
       section,
@@ -45,7 +45,7 @@ export function tablesIn(dialect: Dialect) {
     ]),
   ) as unknown as ArchivedTables
   const { partitions } = archived
-  return { dialect, archived, ...archived, ...partsOf(partitions) }
+  return { dialect, where, archived, ...archived, ...partsOf(partitions) }
 }
 
 function partsOf(partitions: ArchivedTables['partitions']) {

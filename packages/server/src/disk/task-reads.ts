@@ -3,7 +3,6 @@ import { partitionStates } from '../handoff/rules/life-cycle.ts'
 import type { StoredLane, StoredLaneTable } from '../handoff/stored.ts'
 import type { SqlTables } from './sql-tables.ts'
 import {
-  type Conditions,
   each,
   eachOf,
   LIMIT,
@@ -32,7 +31,8 @@ export const HAS_ROWS = `${ALL_PARTITIONS} - purged > 0`
  */
 const HAS_ENDED = 'finished_at IS NOT NULL AND leased_partitions + delayed_partitions = 0 AND staging IS NULL'
 
-export function taskReadsBy(session: Session, tables: SqlTables, where: Conditions) {
+export function taskReadsBy(session: Session, tables: SqlTables) {
+  const { where } = tables
   const tasks = rowsOf(tables.tasks)
   const keys = rowsOf(tables.keys)
   const lanes = withTables(tables)

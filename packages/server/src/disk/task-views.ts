@@ -3,29 +3,26 @@ import type { CellCount, Disk, LaneDetail, TaskDetail, TaskWithLane } from '../h
 import { WITHIN_TAIL } from './partition-reads.ts'
 import type { SqlTables } from './sql-tables.ts'
 import {
-  type Conditions,
   each,
   eachOf,
-  type IndexedBy,
   LIMIT,
   listIn,
   lookUp,
   type Query,
   rowsOf,
   type Session,
-  type Sources,
   select,
 } from './statements.ts'
 
 /** Views of tasks: they read counters and short lists, never all partitions. */
-export function taskViewsBy(session: Session, tables: SqlTables, by: IndexedBy) {
-  const { conditions: where, sources } = by
+export function taskViewsBy(session: Session, tables: SqlTables) {
+  const { where } = tables
   const summaries = withSummary(tables)
   const newest = select(summaries, `WHERE id < ? ORDER BY id DESC ${LIMIT}`)
   const newestWithParked = select(summaries, `${where.tasksWithParked} AND id < ? ORDER BY id DESC ${LIMIT}`)
   const newestInState = select(summaries, `${where.tasksInState} ORDER BY state DESC, id DESC ${LIMIT}`)
   const summary = lookUp(summaries, 'id')
-  const detail = lookUp(withDetail(tables, sources), 'task_id')
+  const detail = lookUp(withDetail(tables), 'task_id')
   const task: Query<number> = {
     selected: 'task',
     from: `${tables.tables.path} WHERE task = ?`,
@@ -50,7 +47,7 @@ export function taskViewsBy(session: Session, tables: SqlTables, by: IndexedBy) 
       const all = await session.lists(limits.map((values) => ({ query: someTables, values })))
       return having.map((id, at) => ({ task: id, hasOthers: (all[at]?.length ?? 0) === limits[at]?.[1] }))
     },
-    ...cellsBy(session, tables, where),
+    ...cellsBy(session, tables),
   } satisfies Partial<Disk>
 }
 
@@ -74,8 +71,8 @@ function withSummary({ tasks, lanes, dialect }: SqlTables): Query<TaskWithLane> 
 }
 
 /** Reads counters and short lists, never all partitions. */
-function withDetail(tables: SqlTables, sources: Sources): Query<TaskDetail> {
-  const { array, list, nested, parsed } = tables.dialect
+function withDetail(tables: SqlTables): Query<TaskDetail> {
+  const { array, list, nested, parsed, indexed } = tables.dialect
   const { lanes, ranges } = tables
   const summary = withSummary(tables)
   const count = `SELECT count(*) FROM ${lanes.path} WHERE lane.task = task.id`
@@ -86,9 +83,10 @@ function withDetail(tables: SqlTables, sources: Sources): Query<TaskDetail> {
   const levels = `SELECT ${list}(${array}(${lanes.selected('listed')}, ${nested(`(${rangesOfLane})`)}, (${lastIndex}))) FROM
     (SELECT * FROM ${lanes.path} WHERE lane.task = task.id ORDER BY level LIMIT ${MAX_LISTED_LEVELS}) listed`
   const names = `SELECT ${list}(name) FROM
-    (SELECT name FROM ${sources.tablesOfTask} ORDER BY position LIMIT ${MAX_LISTED_TABLES}) listed`
+    (SELECT name FROM ${tables.tables.path} ${indexed('task_table_order')} WHERE task_table.task = task.id
+     ORDER BY position LIMIT ${MAX_LISTED_TABLES}) listed`
   const mismatches = `SELECT ${list}(${array}(level, idx, spelling, record_count, reported_records)) FROM
-    (SELECT level, idx, spelling, record_count, reported_records FROM ${sources.mismatchesOfTask}
+    (SELECT level, idx, spelling, record_count, reported_records FROM ${tables.where.mismatchesOfTask}
      LIMIT ${MAX_LISTED_MISMATCHES}) listed`
   const at = tables.tasks.columns.length + 1
   const ofLane = lanes.columns.length
@@ -116,13 +114,14 @@ function withDetail(tables: SqlTables, sources: Sources): Query<TaskDetail> {
 interface Counted extends Pick<CellCount, 'state' | 'partitions'> {}
 
 /** The states of partitions, counted by cell, for the grid of a level. */
-function cellsBy(session: Session, { partitions }: SqlTables, where: Conditions) {
+function cellsBy(session: Session, { partitions, dialect, where }: SqlTables) {
+  const any = `${dialect.indexed('partition_identity')} WHERE true`
   const inOrder = (from: string, and: string) =>
     `SELECT idx, state FROM ${partitions.path} ${from} AND lane = ? ${and} AND ${WITHIN_TAIL} ORDER BY idx ${LIMIT}`
   const ranked: Query<CellCount> = {
     selected: 'cell, state, count(*), min(idx), max(idx)',
     from: `(SELECT idx, state, (row_number() OVER (ORDER BY idx) - 1) / CAST(? AS bigint) AS cell FROM
-        (${inOrder(where.partitionsByIndex, '')}) listed) ranked GROUP BY cell, state ORDER BY cell`,
+        (${inOrder(any, '')}) listed) ranked GROUP BY cell, state ORDER BY cell`,
     read: ([cell, state, counted, first, last]) =>
       ({ cell, state, partitions: counted, first, last }) as CellCount,
   }
@@ -138,7 +137,7 @@ function cellsBy(session: Session, { partitions }: SqlTables, where: Conditions)
     read: ([state, counted]) => ({ state, partitions: counted }) as Counted,
   })
   const within = 'AND idx BETWEEN ? AND ?'
-  const anyOf = some(inOrder(where.partitionsByIndex, within), "WHERE state <> 'parked'")
+  const anyOf = some(inOrder(any, within), "WHERE state <> 'parked'")
   const parkedOf = some(inOrder(where.parkedPartitions, within), '')
   return {
     async countCells({ lane, tail, by }) {

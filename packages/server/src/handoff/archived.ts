@@ -1,5 +1,4 @@
 import type { Kind } from './fields.ts'
-import { StoreRefused } from './store.ts'
 import type { NextIds } from './stored.ts'
 import { isTallied, type Section, type StoredRows, sections, storedFields } from './table-fields.ts'
 
@@ -21,7 +20,7 @@ export const fieldNames: PerSection<readonly string[]> = perSection((section) =>
   ...(isTallied(section) ? ['partitions', 'records'] : []),
 ])
 
-/** Some rows of one section. */
+/** Some rows of one section, or none. */
 export type RowBatch = {
   [Name in Section]: { readonly section: Name; readonly rows: readonly StoredRows[Name][] }
 }[Section]
@@ -30,31 +29,24 @@ export type RowBatch = {
 export interface ArchiveSource {
   readonly nextIds: NextIds
   readonly counts: PerSection<number>
+  /** Every section in its order, also those without rows. */
   batches(): AsyncIterable<RowBatch>
   /** Bodies of entries that are durable but not flushed. */
   readonly unflushed: readonly string[]
 }
 
-/** A store without other users. */
-export interface ArchiveTarget {
-  /** Imports `counts` rows or nothing. Rejects with StoreRefused if the store already has a task. */
-  fill(batches: AsyncIterable<RowBatch>, nextIds: NextIds, counts: PerSection<number>): Promise<void>
-}
-
-export const totalRows = (counts: PerSection<number>): number =>
-  sections.reduce((sum, section) => sum + counts[section], 0)
-
+/** The number of rows that were read, of how many. */
 export type Progress = (done: number, total: number) => void
 
-export const notEmpty = (found: number): StoreRefused =>
-  new StoreRefused(
-    `the store is not empty: it has ${found} ${found === 1 ? 'task' : 'tasks'}; an import requires an empty store. Nothing was changed`,
-  )
-
-export function refuseMissing(expected: PerSection<number>, found: PerSection<number>): void {
-  for (const section of sections)
-    if (expected[section] !== found[section])
-      throw new StoreRefused(
-        `the file has ${expected[section]} ${section}, but the store would have ${found[section]}; nothing was imported`,
-      )
+export function withProgress(source: ArchiveSource, progress: Progress | undefined): ArchiveSource {
+  const total = sections.reduce((sum, section) => sum + source.counts[section], 0)
+  async function* batches() {
+    let done = 0
+    for await (const batch of source.batches()) {
+      yield batch
+      done += batch.rows.length
+      progress?.(done, total)
+    }
+  }
+  return { ...source, batches }
 }

@@ -8,19 +8,21 @@ import { testFolder } from '../../../../test/support/test-folder.ts'
 import { backUp, exportStore, importStore, verify } from '../../src/archive/store-tools.ts'
 import { openSqliteDisk } from '../../src/disk/sqlite/sqlite-disk.ts'
 
-const MODULE = new URL('../../src/archive/export-file.ts', import.meta.url).href
+const MODULE = new URL('../../src/archive/private-output.ts', import.meta.url).href
 
 test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   'a process that %s ends while it writes leaves no file',
   async (signal) => {
     const folder = await testFolder()
     const script = `
-      const { PrivateOutput } = await import(${JSON.stringify(MODULE)})
+      const { writePrivately } = await import(${JSON.stringify(MODULE)})
       const { writeFileSync } = await import('node:fs')
-      const output = new PrivateOutput(${JSON.stringify(join(folder, 'copy.db'))}, false)
-      writeFileSync(output.temporary + '-journal', '')
       setInterval(() => {}, 1000)
-      console.log('writing')
+      await writePrivately(${JSON.stringify(join(folder, 'copy.db'))}, false, async (path) => {
+        writeFileSync(path + '-journal', '')
+        console.log('writing')
+        await new Promise(() => {})
+      })
     `
     const child = spawn(
       process.execPath,

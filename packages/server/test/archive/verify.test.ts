@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -182,6 +183,7 @@ test('an export that was truncated, changed or written by another version is not
     writeFileSync(path, content)
     return path
   }
+  const fewer = text.slice(0, text.indexOf('{"section":"audit"'))
   const refused: [string, string][] = [
     [changed('cut', lines.slice(0, -3).join('\n')), 'the file is incomplete'],
     [changed('edited', text.replace('results.orders', 'results.0rders')), 'the checksum does not match'],
@@ -204,6 +206,7 @@ test('an export that was truncated, changed or written by another version is not
       'tasks lack the fields taskId; export again with this version',
     ],
     [changed('longer', `${text}{}\n`), 'the file has data after its end'],
+    [changed('fewer', `${fewer}{"end":{"sha256":"${hash('sha256', fewer)}"}}\n`), 'the file is incomplete'],
   ]
   const target = join(await testFolder(), 'target')
   for (const [path, reason] of refused) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { LedRow } from '../../src/cluster/leader-row.ts'
+import type { LedRow } from '../../src/cluster/leader-link.ts'
 import { TakeOverBackOff } from '../../src/cluster/take-over-back-off.ts'
 
 const leader = { nodeId: 'other', url: 'http://other' }

@@ -6,12 +6,11 @@ import { refuseOtherVersion } from '../schema-version.ts'
 import type { SqlTable } from '../sql-table.ts'
 import { insert } from '../statements.ts'
 import { arraysOf, asJson, postgres, textOf } from './dialect.ts'
-import { fence, NOW } from './leader-row.ts'
+import { fence, NEXT_IDS, NOW } from './leader-row.ts'
 import { versionOf } from './migrate.ts'
-import { CannotConnect } from './session/connect-faults.ts'
 import type { Connection } from './session/connection.ts'
-import { Connector, parseDatabaseUrl } from './session/connector.ts'
-import { asRefused } from './session/errors.ts'
+
+export { withConnection } from './session/connector.ts'
 
 /** For long transactions of many statements: sequential scans are allowed and there is no timeout. */
 const SETTINGS = `SET LOCAL search_path = pg_catalog; SET LOCAL array_nulls = on; SET LOCAL statement_timeout = 0;
@@ -43,9 +42,8 @@ export function archivedStore(connection: Connection, term = ''): ArchivedStore 
       return entries.map(({ body }) => body as string)
     },
     async nextIds() {
-      const [row] = await run(`SELECT next_task AS task, next_lane AS lane, next_partition AS partition,
-        next_event AS event FROM baton.flushed`)
-      return { ...row } as unknown as NextIds
+      const [row] = await run(`SELECT ${NEXT_IDS} AS next_ids FROM baton.flushed`)
+      return row?.['next_ids'] as NextIds
     },
     async setNextIds({ task, lane, partition, event }) {
       await run(
@@ -69,25 +67,6 @@ async function* inBatches(connection: Connection, table: SqlTable<object>): Asyn
     yield found.map(({ row }) => table.read(row as unknown[]))
   }
   await connection.run({ text: 'CLOSE archive' })
-}
-
-/** A statement may scan a large table before it returns its first row. */
-const ANSWER_MILLIS = 3_600_000
-
-export async function withConnection<Result>(
-  url: string,
-  work: (connection: Connection) => Promise<Result>,
-): Promise<Result> {
-  const { hosts, where } = parseDatabaseUrl(url)
-  try {
-    const connection = await new Connector(hosts).connect({
-      connectMillis: 10_000,
-      answerMillis: ANSWER_MILLIS,
-    })
-    return await work(connection).finally(() => connection.close())
-  } catch (error) {
-    throw error instanceof CannotConnect ? error.asRefused() : asRefused(error, where)
-  }
 }
 
 /** Nodes of an earlier version may run on the database, so tools do not migrate. */

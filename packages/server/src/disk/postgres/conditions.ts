@@ -1,7 +1,7 @@
 import { MAX_LISTED_MISMATCHES } from '@baton/protocol'
-import type { Conditions, IndexedBy, IndexedColumns, Sources } from '../statements.ts'
+import type { Conditions } from '../sql-table.ts'
 
-const conditions: Conditions = {
+export const conditions: Conditions = {
   openTasks: 'WHERE is_open',
   tasksWithParked: 'WHERE has_parked',
   tasksToPurge: 'WHERE purged_at IS NULL',
@@ -15,29 +15,16 @@ const conditions: Conditions = {
   parkedPartitions: 'WHERE is_parked',
   begunPartitions: 'WHERE is_begun',
   partitionsInMixedLanes: 'WHERE in_mixed_lane AND compute_table = ?',
-  failedPartitions: 'WHERE failure = ?',
   partitionsParkedAs: 'WHERE parked_as = ?',
-  partitionsByIndex: 'WHERE true',
   pendingDeliveries: 'WHERE pending',
   endedInstances: 'WHERE draining',
   // Written as a range of the primary key. With equalities the planner would use the index by age.
   throughputOfTask: 'WHERE (task, step, at) >= (?1, ?2, ?3) AND (task, step, at) < (?1, ?2, ?4)',
-  auditOfTask: 'WHERE task_id = ?',
-  auditByName: 'WHERE name = ?',
-}
-
-const sources: Sources = {
-  tablesOfTask: 'baton.task_table WHERE task_table.task = task.id',
   mismatchesOfTask: `(SELECT id, level FROM baton.lane WHERE lane.task = task.id AND task.mismatched > 0
       ORDER BY level) lane CROSS JOIN LATERAL
     (SELECT * FROM baton.partition WHERE partition.lane = lane.id AND is_mismatch ORDER BY idx
      LIMIT ${MAX_LISTED_MISMATCHES}) partition ORDER BY lane.level, partition.idx`,
-}
-
-const columns: IndexedColumns = {
   leaseEndsAt: 'lease_ends_at',
   delayedUntil: 'delayed_until',
   returnedAt: 'returned_at',
 }
-
-export const indexedBy: IndexedBy = { conditions, sources, columns }

@@ -2,6 +2,7 @@ import type { Kind } from '../../handoff/fields.ts'
 import { type Codec, type Column, type Dialect, readTag, type SqlTable } from '../sql-table.ts'
 import { tablesIn } from '../sql-tables.ts'
 import type { RowStatement } from '../statements.ts'
+import { conditions } from './conditions.ts'
 import type { Statement } from './session/connection.ts'
 
 // Rows are written as one array for each column, and read as JSON arrays.
@@ -45,6 +46,7 @@ const dialect: Dialect = {
   ) as unknown as Dialect['codecs'],
   // Fixed widths first and those that may be null last: fewer values are read to find another.
   inOrder: (columns) => columns.toSorted((a, b) => positionOf(a.kind) - positionOf(b.kind)),
+  indexed: () => '',
 }
 
 const isText = (kind: Kind): boolean => sqlTypes[kind] === 'text'
@@ -54,7 +56,7 @@ const typesInOrder = ['bigint', 'integer', 'boolean', 'text', 'json']
 const positionOf = (kind: Kind): number =>
   2 * typesInOrder.indexOf(sqlTypes[kind]) + (kind.endsWith('?') ? 1 : 0)
 
-export const postgres = tablesIn(dialect)
+export const postgres = tablesIn(dialect, conditions)
 
 type Columns = Pick<SqlTable<object>, 'name' | 'path' | 'columns' | 'names' | 'selected'>
 

@@ -4,21 +4,36 @@ import type { OpenedSharedDisk } from '../../handoff/disk.ts'
 import type { Log } from '../../handoff/log.ts'
 import { NotLeader, StoreUnavailable } from '../../handoff/store.ts'
 import type { ClusterNode, LeaderRow, NextIds } from '../../handoff/stored.ts'
-import { BEGIN_WRITING, type Row, type Statement } from './session/connection.ts'
-import type { Channel } from './session/connector.ts'
+import { BEGIN_WRITING, type Statement } from './session/connection.ts'
+import type { Channel, Channels } from './session/connector.ts'
 import { foundNoRow } from './session/errors.ts'
 
 /** The database's time in milliseconds, in SQL. */
 export const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
+
+/** In SQL: what `NextIds` has. */
+export const NEXT_IDS =
+  "json_build_object('task', next_task, 'lane', next_lane, 'partition', next_partition, 'event', next_event)"
 
 interface TakenOver extends OpenedSharedDisk {
   /** How often rows were written. */
   readonly writes: number
 }
 
+// The columns of these two are the fields of `LeaderRow` and of `TakenOver`.
+
 const readLeaderRowStatement: Statement = {
-  text: `SELECT term, leader_id, leader_url, cluster_id, secret, ${NOW} AS now,
+  text: `SELECT term, cluster_id AS "clusterId", secret, ${NOW} AS now,
+    CASE WHEN leader_id IS NOT NULL AND leader_url IS NOT NULL
+      THEN json_build_object('nodeId', leader_id, 'url', leader_url) END AS leader,
     coalesce((SELECT number FROM baton.entry ORDER BY number DESC LIMIT 1), 0) AS last FROM baton.head`,
+}
+
+const readOpenedStatement: Statement = {
+  text: `SELECT f.writes, ${NEXT_IDS} AS "nextIds", ${NOW} AS now,
+      (SELECT max(number) FROM baton.entry) AS last,
+      ARRAY(SELECT body FROM baton.entry WHERE number > f.number AND body IS NOT NULL ORDER BY number) AS unflushed
+    FROM baton.flushed f`,
 }
 
 /**
@@ -76,16 +91,7 @@ export const rowFences = ({ term, last, writes, upTo, nextIds }: RowsWritten): S
 export async function readLeaderRow(channel: Channel): Promise<LeaderRow> {
   const [row] = await channel.useWithRetry((connection) => connection.run(readLeaderRowStatement))
   if (row === undefined) throw new StoreUnavailable('store_unavailable', 'baton.head has lost its only row')
-  const nodeId = row['leader_id'] as string | null
-  const url = row['leader_url'] as string | null
-  return {
-    term: row['term'] as string | null,
-    leader: nodeId === null || url === null ? null : { nodeId, url },
-    clusterId: row['cluster_id'] as string,
-    secret: row['secret'] as string,
-    now: row['now'] as number,
-    last: row['last'] as number,
-  }
+  return row as unknown as LeaderRow
 }
 
 /** Removes the leader from the row, so that other nodes need not detect that this one is gone. */
@@ -105,40 +111,30 @@ const PATIENCE_MILLIS = 1000
  * faster.
  */
 export async function takeOver(
-  channel: Channel,
-  others: Channel,
+  { flush, general }: Channels,
   node: ClusterNode,
-  log?: Log,
-  from?: string | null,
+  log: Log | undefined,
+  from: string | null | undefined,
 ): Promise<TakenOver> {
   for (let tried = 1; ; tried += 1) {
-    const { term: seen } = await readLeaderRow(channel)
+    const { term: seen } = await readLeaderRow(flush)
     if (from !== undefined && seen !== from) throw new NotLeader()
+    const term = randomUUID()
+    const over = new AbortController()
+    void terminateBlockers(general, term, over.signal, log)
     try {
-      return await tryToTakeOver(channel, others, node, seen, log)
+      const statements = takeOverStatements(term, seen, node)
+      const [, , [opened] = []] = await flush.use((connection) =>
+        connection.transact(BEGIN_WRITING, statements),
+      )
+      if (opened === undefined)
+        throw new StoreUnavailable('store_unavailable', 'baton.flushed has lost its only row')
+      return { ...(opened as unknown as Omit<TakenOver, 'term'>), term }
     } catch (error) {
       if (!foundNoRow(error) || tried === TRIES) throw error
+    } finally {
+      over.abort()
     }
-  }
-}
-
-async function tryToTakeOver(
-  channel: Channel,
-  others: Channel,
-  node: ClusterNode,
-  seen: string | null,
-  log: Log | undefined,
-): Promise<TakenOver> {
-  const term = randomUUID()
-  const over = new AbortController()
-  void terminateBlockers(others, term, over.signal, log)
-  try {
-    const [, , state] = await channel.use((connection) =>
-      connection.transact(BEGIN_WRITING, takeOverStatements(term, seen, node)),
-    )
-    return opened(term, state?.[0])
-  } finally {
-    over.abort()
   }
 }
 
@@ -162,12 +158,7 @@ function takeOverStatements(term: string, seen: string | null, node: ClusterNode
         SELECT 1 / count(*) FROM appended`,
       values: [term],
     },
-    {
-      text: `SELECT f.writes, f.next_task, f.next_lane, f.next_partition, f.next_event, ${NOW} AS now,
-          (SELECT max(number) FROM baton.entry) AS last,
-          ARRAY(SELECT body FROM baton.entry WHERE number > f.number AND body IS NOT NULL ORDER BY number) AS unflushed
-        FROM baton.flushed f`,
-    },
+    readOpenedStatement,
   ]
 }
 
@@ -199,23 +190,5 @@ async function terminateBlockers(
     })
     for (const { pid, ended } of found)
       log?.warn({ pid, ended }, 'terminated a database session that blocked the take-over by this node')
-  }
-}
-
-function opened(term: string, state: Row | undefined): TakenOver {
-  if (state === undefined)
-    throw new StoreUnavailable('store_unavailable', 'baton.flushed has lost its only row')
-  return {
-    term,
-    writes: state['writes'] as number,
-    now: state['now'] as number,
-    last: state['last'] as number,
-    unflushed: state['unflushed'] as string[],
-    nextIds: {
-      task: state['next_task'] as number,
-      lane: state['next_lane'] as number,
-      partition: state['next_partition'] as number,
-      event: state['next_event'] as number,
-    },
   }
 }

@@ -34,15 +34,13 @@ export class LeaderWrites {
 
   async open(from?: string | null): Promise<OpenedSharedDisk> {
     this.#term = null
-    const { flush, general } = this.#channels
-    const { term, writes, last, unflushed, nextIds, now } = await orUnavailable(
-      takeOver(flush, general, this.#node, this.#log, from),
-    )
-    this.#term = term
-    this.#last = last
+    const opened = await orUnavailable(takeOver(this.#channels, this.#node, this.#log, from))
+    const { writes } = opened
+    this.#term = opened.term
+    this.#last = opened.last
     this.#writes = { sent: writes, done: writes, confirmed: writes }
     this.#deletedTo = 0
-    return { last, unflushed, nextIds, now, term }
+    return opened
   }
 
   /** For a graceful stop: other nodes then need not wait until they miss this one. */

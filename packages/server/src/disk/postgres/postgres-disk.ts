@@ -5,16 +5,14 @@ import { allReadsBy } from '../all-reads.ts'
 import { heartbeatRows, recordHeartbeat } from '../instances.ts'
 import type { Session } from '../statements.ts'
 import { stageStatements, unstageStatement } from './append.ts'
-import { indexedBy } from './conditions.ts'
 import { arraysOf, postgres, sending, textOf } from './dialect.ts'
 import { readLeaderRow } from './leader-row.ts'
 import { LeaderWrites } from './leader-writes.ts'
 import { migrate } from './migrate.ts'
 import { byQuery, listIn, listsStatement, selectStatement, valuesIn } from './selects.ts'
-import { CannotConnect } from './session/connect-faults.ts'
 import { BEGIN_READING, type Row, type Statement } from './session/connection.ts'
-import { Channels, Connector, parseDatabaseUrl, type Timeouts } from './session/connector.ts'
-import { asRefused, orUnavailable } from './session/errors.ts'
+import { Channels, Connector, parseDatabaseUrl, type Timeouts, withConnection } from './session/connector.ts'
+import { orUnavailable } from './session/errors.ts'
 
 export interface PostgresDiskOptions {
   /** In libpq's format, which allows several hosts. */
@@ -23,9 +21,6 @@ export interface PostgresDiskOptions {
   readonly log?: Log | undefined
   readonly timeouts?: Partial<Timeouts>
 }
-
-/** A migration may have to copy all rows. */
-const MIGRATION_MILLIS = 3_600_000
 
 const TIMEOUTS: Timeouts = { connectMillis: 3000, appendMillis: 5000, answerMillis: 40_000 }
 
@@ -36,16 +31,9 @@ export async function openPostgresDisk({
   log,
   timeouts,
 }: PostgresDiskOptions): Promise<SharedDisk> {
-  const { hosts, where } = parseDatabaseUrl(url)
-  const connector = new Connector(hosts)
   const allTimeouts = { ...TIMEOUTS, ...timeouts }
-  try {
-    const first = await connector.connect({ ...allTimeouts, answerMillis: MIGRATION_MILLIS })
-    await migrate(first).finally(() => first.close())
-  } catch (error) {
-    throw error instanceof CannotConnect ? error.asRefused() : asRefused(error, where)
-  }
-  const channels = new Channels(connector, allTimeouts)
+  await withConnection(url, migrate, allTimeouts.connectMillis)
+  const channels = new Channels(new Connector(parseDatabaseUrl(url).hosts), allTimeouts)
   return postgresDisk(channels, new LeaderWrites(channels, node, log))
 }
 
@@ -86,7 +74,7 @@ function postgresDisk(channels: Channels, leader: LeaderWrites): SharedDisk {
     },
   }
   return {
-    ...allReadsBy(session, postgres, indexedBy),
+    ...allReadsBy(session, postgres),
     open: (from) => leader.open(from),
     readLeaderRow: () => orUnavailable(readLeaderRow(general)),
     resign: () => leader.resign(),

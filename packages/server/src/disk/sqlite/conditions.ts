@@ -1,4 +1,4 @@
-import type { Conditions, IndexedBy, IndexedColumns, Sources } from '../statements.ts'
+import type { Conditions } from '../sql-table.ts'
 
 // Shared by indexes and queries: SQLite uses a partial index only if the query repeats its condition.
 
@@ -16,7 +16,7 @@ export const partitionIs = {
   mismatch: 'reported_records IS NOT NULL AND reported_records <> record_count',
 }
 
-const conditions: Conditions = {
+export const conditions: Conditions = {
   openTasks: `WHERE ${taskHas.openWork}`,
   tasksWithParked: `INDEXED BY task_with_parked WHERE ${taskHas.parked}`,
   tasksToPurge: `WHERE ${taskHas.endedUnpurged}`,
@@ -28,27 +28,14 @@ const conditions: Conditions = {
   parkedPartitions: `INDEXED BY partition_parked WHERE state = 'parked'`,
   begunPartitions: `WHERE ${partitionIs.begun}`,
   partitionsInMixedLanes: `INDEXED BY partition_of_table WHERE ${partitionIs.inMixedLane} AND compute_table = ?`,
-  failedPartitions: 'INDEXED BY partition_failed WHERE failure = ?',
   partitionsParkedAs: `INDEXED BY partition_parked_as WHERE state = 'parked' AND failure = ?`,
-  partitionsByIndex: 'INDEXED BY partition_identity WHERE true',
   pendingDeliveries: 'INDEXED BY delivery_pending WHERE pending IS NOT NULL',
   endedInstances: 'WHERE draining = 1',
   throughputOfTask: 'WHERE task = ?1 AND step = ?2 AND at >= ?3 AND at < ?4',
-  auditOfTask: 'INDEXED BY audit_of_task WHERE task_id = ?',
-  auditByName: 'INDEXED BY audit_by_name WHERE name = ?',
-}
-
-const sources: Sources = {
-  tablesOfTask: 'task_table INDEXED BY task_table_order WHERE task_table.task = task.id',
   mismatchesOfTask: `lane CROSS JOIN partition INDEXED BY partition_mismatch
     ON partition.lane = lane.id AND ${partitionIs.mismatch}
     WHERE lane.task = task.id AND task.mismatched > 0 ORDER BY lane.level, partition.idx`,
-}
-
-const columns: IndexedColumns = {
   leaseEndsAt: 'due_at',
   delayedUntil: 'due_at',
   returnedAt: 'due_at',
 }
-
-export const indexedBy: IndexedBy = { conditions, sources, columns }

@@ -2,6 +2,7 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { type Codec, type Dialect, readTag, type SqlTable } from '../sql-table.ts'
 import { tablesIn } from '../sql-tables.ts'
 import { insert, type RowStatement } from '../statements.ts'
+import { conditions } from './conditions.ts'
 
 const integer: Codec = { type: 'INTEGER NOT NULL' }
 const integerOrNull: Codec = { type: 'INTEGER' }
@@ -22,6 +23,7 @@ const dialect: Dialect = {
   nested: (subquery) => `json(${subquery})`,
   parsed: (json) => (json === null ? null : (JSON.parse(json as string) as unknown)),
   inOrder: (columns) => columns,
+  indexed: (index) => `INDEXED BY ${index}`,
   codecs: {
     key: { type: 'INTEGER PRIMARY KEY' },
     integer,
@@ -46,7 +48,7 @@ const dialect: Dialect = {
   },
 }
 
-export const sqlite = tablesIn(dialect)
+export const sqlite = tablesIn(dialect, conditions)
 
 /** A prepared SELECT. */
 export interface ArrayQuery<Row> {

@@ -5,7 +5,6 @@ import {
   fchmodSync,
   mkdirSync,
   openSync,
-  type StatsFs,
   statfsSync,
   statSync,
 } from 'node:fs'
@@ -41,38 +40,6 @@ function makePrivateFile(path: string): void {
   }
   fchmodSync(file, FILE_MODE)
   closeSync(file)
-}
-
-/**
- * Removes the access of other users to the data files, which earlier versions or other programs may have
- * allowed. The folder keeps its mode, since it may have been made for other users, too. Returns warnings for
- * the operator.
- */
-function closeToOthers(folder: string, names: readonly string[]): string[] {
-  // Windows has no such modes.
-  if (process.platform === 'win32') return []
-  const warnings: string[] = []
-  const folderMode = openMode(folder)
-  if (folderMode !== undefined)
-    warnings.push(
-      `the data folder ${folder} is accessible to other users (mode ${folderMode}): run chmod 700 ${folder}`,
-    )
-  const closed: string[] = []
-  for (const name of names) {
-    const path = join(folder, name)
-    const mode = openMode(path)
-    if (mode === undefined) continue
-    if (hasClosed(path)) closed.push(`${name} (mode ${mode})`)
-    else
-      warnings.push(
-        `${path} is accessible to other users (mode ${mode}), and this process cannot change that: run chmod 600 ${path}`,
-      )
-  }
-  if (closed.length > 0)
-    warnings.push(
-      `files in ${folder} were accessible to other users; their permissions were restricted: ${closed.join(', ')}`,
-    )
-  return warnings
 }
 
 function hasClosed(path: string): boolean {
@@ -163,21 +130,44 @@ export class DataFolder {
     }
   }
 
-  /** Called once the files are known to belong to Baton. Returns warnings for the operator. */
+  /**
+   * Removes the access of other users to the data files, which earlier versions or other programs may have
+   * allowed. The folder keeps its mode, since it may have been made for other users, too. Called once the files
+   * are known to belong to Baton. Returns warnings for the operator.
+   */
   closeToOthers(): string[] {
-    return closeToOthers(this.#path, FILES)
+    // Windows has no such modes.
+    if (process.platform === 'win32') return []
+    const folder = this.#path
+    const warnings: string[] = []
+    const folderMode = openMode(folder)
+    if (folderMode !== undefined)
+      warnings.push(
+        `the data folder ${folder} is accessible to other users (mode ${folderMode}): run chmod 700 ${folder}`,
+      )
+    const closed: string[] = []
+    for (const name of FILES) {
+      const path = join(folder, name)
+      const mode = openMode(path)
+      if (mode === undefined) continue
+      if (hasClosed(path)) closed.push(`${name} (mode ${mode})`)
+      else
+        warnings.push(
+          `${path} is accessible to other users (mode ${mode}), and this process cannot change that: run chmod 600 ${path}`,
+        )
+    }
+    if (closed.length > 0)
+      warnings.push(
+        `files in ${folder} were accessible to other users; their permissions were restricted: ${closed.join(', ')}`,
+      )
+    return warnings
   }
 
-  /** Whether there is space to accept more work. */
+  /** Whether there is space to accept more work. Throws if the folder was removed: its files were deleted. */
   hasSpace(): boolean {
-    const { bavail, blocks, bsize } = this.#volume()
-    return bavail * bsize >= Math.min(RESERVE_BYTES, blocks * bsize * RESERVE_SHARE)
-  }
-
-  /** If the folder was removed, work must be refused: it would be written to deleted files. */
-  #volume(): StatsFs {
     try {
-      return statfsSync(this.#path)
+      const { bavail, blocks, bsize } = statfsSync(this.#path)
+      return bavail * bsize >= Math.min(RESERVE_BYTES, blocks * bsize * RESERVE_SHARE)
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
       const detail = `the data folder ${this.#path} no longer exists: ${reason}; nothing of this request was stored`

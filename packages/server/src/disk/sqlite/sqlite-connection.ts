@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { type Appended, KnownKeys, type OpenedDisk, type RowChanges } from '../../handoff/disk.ts'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import { hasNoRare, type PartitionDescriptor } from '../../handoff/partition.ts'
@@ -130,32 +130,19 @@ function prepareSlots(db: DatabaseSync) {
   }
 }
 
-/** Writes the rows of partitions that were called back. */
-class NewRows {
-  readonly #sql: ReturnType<typeof prepareNewRows>
-
-  constructor(db: DatabaseSync) {
-    this.#sql = prepareNewRows(db)
-  }
-
-  insert(rows: readonly PartitionDescriptor[]): void {
-    // Parameters cost time even when they are null. The few rows that have rare fields use a statement with
-    // more columns.
-    const isPlain = rows.every((row) => !row.inMixedLane && hasNoRare(row))
-    const insert = isPlain ? this.#sql.insertPlain : this.#sql.insert
-    insert(rows)
-  }
-
-  remove({ first, last }: StagedIds): void {
-    this.#sql.remove.run(first, last)
-  }
-}
-
-function prepareNewRows(db: DatabaseSync) {
+function prepare(db: DatabaseSync) {
   return {
+    takeOver: db.prepare('UPDATE flushed SET term = ? WHERE id = 1'),
+    begin: db.prepare('BEGIN IMMEDIATE'),
+    commit: db.prepare('COMMIT'),
+    probe: db.prepare('INSERT OR REPLACE INTO probe (id, probed_at) VALUES (1, ?)'),
+    key: db.prepare('SELECT 1 FROM pull_key WHERE key = ?'),
+    recordHeartbeat: db.prepare(textOf(recordHeartbeat(sqlite, '?'))),
+    writes: arrayQuery<[number]>(db, 'SELECT writes FROM flushed WHERE id = 1'),
+    countWrite: db.prepare('UPDATE flushed SET writes = writes + 1 WHERE id = 1'),
     insertPlain: inserter(db, sqlite.plainDescriptors),
     insert: inserter(db, sqlite.descriptors),
-    remove: db.prepare('DELETE FROM partition WHERE id BETWEEN ? AND ?'),
+    unstage: db.prepare('DELETE FROM partition WHERE id BETWEEN ? AND ?'),
   }
 }
 
@@ -166,18 +153,10 @@ function prepareNewRows(db: DatabaseSync) {
 export class SqliteConnection {
   readonly selects: Selects
   readonly #db: DatabaseSync
+  readonly #sql: ReturnType<typeof prepare>
   readonly #entries: Entries
-  readonly #newRows: NewRows
   readonly #flushedRows: FlushedRows
   readonly #term: string
-  readonly #takeOver: StatementSync
-  readonly #begin: StatementSync
-  readonly #commit: StatementSync
-  readonly #probe: StatementSync
-  readonly #readWrites: ReturnType<typeof arrayQuery<[number]>>
-  readonly #countWrite: StatementSync
-  readonly #key: StatementSync
-  readonly #record: StatementSync
   #mode: 'FULL' | 'NORMAL' = 'FULL'
   /** How often rows were written. */
   #writes = 0
@@ -191,18 +170,10 @@ export class SqliteConnection {
   constructor(db: DatabaseSync, term: string, before?: SqliteConnection) {
     this.#db = db
     this.#term = term
-    this.#takeOver = db.prepare('UPDATE flushed SET term = ? WHERE id = 1')
+    this.#sql = prepare(db)
     this.#entries = new Entries(db)
-    this.#newRows = new NewRows(db)
     this.#flushedRows = new FlushedRows(db)
     this.selects = new Selects(db)
-    this.#begin = db.prepare('BEGIN IMMEDIATE')
-    this.#commit = db.prepare('COMMIT')
-    this.#probe = db.prepare('INSERT OR REPLACE INTO probe (id, probed_at) VALUES (1, ?)')
-    this.#key = db.prepare('SELECT 1 FROM pull_key WHERE key = ?')
-    this.#record = db.prepare(textOf(recordHeartbeat(sqlite, '?')))
-    this.#readWrites = arrayQuery<[number]>(db, 'SELECT writes FROM flushed WHERE id = 1')
-    this.#countWrite = db.prepare('UPDATE flushed SET writes = writes + 1 WHERE id = 1')
     this.open()
     this.#isBehind =
       before !== undefined &&
@@ -211,12 +182,12 @@ export class SqliteConnection {
 
   /** From now on, writes of all earlier terms are refused. */
   takeOver(): void {
-    this.#transaction(() => this.#takeOver.run(this.#term))
+    this.#transaction(() => this.#sql.takeOver.run(this.#term))
   }
 
   open(): OpenedDisk {
     this.#isBehind = false
-    this.#writes = this.#readWrites.get()?.[0] ?? 0
+    this.#writes = this.#sql.writes.get()?.[0] ?? 0
     return { ...this.#entries.read(), nextIds: this.#flushedRows.nextIds() }
   }
 
@@ -225,12 +196,12 @@ export class SqliteConnection {
    * between.
    */
   append({ number, body, newRows, newKeys }: Appended): void {
-    const known = newKeys.filter((key) => this.#key.get(key) !== undefined)
+    const known = newKeys.filter((key) => this.#sql.key.get(key) !== undefined)
     if (known.length > 0) throw new KnownKeys(known)
     this.#transaction(() => {
       this.fence()
       this.#entries.append(number, body)
-      if (newRows.length > 0) this.#newRows.insert(newRows)
+      if (newRows.length > 0) this.#insert(newRows)
     })
   }
 
@@ -242,11 +213,11 @@ export class SqliteConnection {
   }
 
   stage(rows: readonly PartitionDescriptor[]): void {
-    this.#write(() => this.#newRows.insert(rows))
+    this.#write(() => this.#insert(rows))
   }
 
-  unstage(ids: StagedIds): void {
-    this.#write(() => this.#newRows.remove(ids))
+  unstage({ first, last }: StagedIds): void {
+    this.#write(() => this.#sql.unstage.run(first, last))
   }
 
   write(writes: readonly Write[]): void {
@@ -258,7 +229,7 @@ export class SqliteConnection {
   recordInstances(heartbeats: readonly Heartbeat[], now: number): void {
     this.#transaction(() => {
       for (const row of heartbeatRows(heartbeats, now))
-        this.#record.run(...(sqlite.instances.values(row) as SQLInputValue[]), now)
+        this.#sql.recordHeartbeat.run(...(sqlite.instances.values(row) as SQLInputValue[]), now)
     })
   }
 
@@ -275,7 +246,7 @@ export class SqliteConnection {
   }
 
   probe(now: number): void {
-    this.#transaction(() => this.#probe.run(now))
+    this.#transaction(() => this.#sql.probe.run(now))
   }
 
   /**
@@ -287,7 +258,7 @@ export class SqliteConnection {
     this.#syncing('NORMAL')
     this.#run(() => {
       this.fence()
-      this.#countWrite.run()
+      this.#sql.countWrite.run()
       work()
     })
     this.#writes += 1
@@ -298,6 +269,15 @@ export class SqliteConnection {
     this.#run(work)
   }
 
+  /** Rows of partitions that were called back. */
+  #insert(rows: readonly PartitionDescriptor[]): void {
+    // Parameters cost time even when they are null. The few rows that have rare fields use a statement with
+    // more columns.
+    const isPlain = rows.every((row) => !row.inMixedLane && hasNoRare(row))
+    const insert = isPlain ? this.#sql.insertPlain : this.#sql.insert
+    insert(rows)
+  }
+
   /** Called before each transaction, so that a failed one does not leave its mode to the next. */
   #syncing(mode: 'FULL' | 'NORMAL'): void {
     if (this.#mode === mode) return
@@ -306,10 +286,10 @@ export class SqliteConnection {
   }
 
   #run(work: () => void): void {
-    this.#begin.run()
+    this.#sql.begin.run()
     try {
       work()
-      this.#commit.run()
+      this.#sql.commit.run()
     } catch (error) {
       // A failed COMMIT may or may not have ended the transaction.
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')

@@ -5,7 +5,6 @@ import type { Disk } from '../../handoff/disk.ts'
 import { storeClosed } from '../../handoff/store.ts'
 import { allReadsBy } from '../all-reads.ts'
 import type { Session } from '../statements.ts'
-import { indexedBy } from './conditions.ts'
 import { sqlite } from './dialect.ts'
 import { asUnavailable } from './errors.ts'
 import { DataFolder } from './folder.ts'
@@ -122,7 +121,7 @@ export function sqliteDisk(file: Connections): Disk {
     write: (...writes) => call((connection) => connection.write(writes)),
   }
   return {
-    ...allReadsBy(session, sqlite, indexedBy),
+    ...allReadsBy(session, sqlite),
     open: () => call((connection) => connection.open()),
     append: (entry) => call((connection) => connection.append(entry)),
     flush: (rowChanges, upTo) => call((connection) => connection.flush(rowChanges, upTo)),

@@ -2,7 +2,7 @@ import pg from 'pg'
 import { StoreRefused, storeClosed } from '../../../handoff/store.ts'
 import { CannotConnect, type FaultyHost, faultOf, IsStandby } from './connect-faults.ts'
 import { Connection, type ConnectionOptions, type Row, type Statement } from './connection.ts'
-import { ConnectionLost, isSessionOver } from './errors.ts'
+import { asRefused, ConnectionLost, isSessionOver } from './errors.ts'
 
 /** Several hosts with commas between them, as in libpq. The driver knows one host only. */
 interface DatabaseUrl {
@@ -82,6 +82,24 @@ export function describeServer(url: string): string {
       return `${host}:${port}/${database}`
     })
     .join(', ')
+}
+
+/** A migration may copy all rows, and an export may scan a large table before it gets the first one. */
+const LONG_ANSWER_MILLIS = 3_600_000
+
+/** Runs long work on a connection of its own, for an operator who starts a program. */
+export async function withConnection<Result>(
+  url: string,
+  work: (connection: Connection) => Promise<Result>,
+  connectMillis = 10_000,
+): Promise<Result> {
+  const { hosts, where } = parseDatabaseUrl(url)
+  try {
+    const connection = await new Connector(hosts).connect({ connectMillis, answerMillis: LONG_ANSWER_MILLIS })
+    return await work(connection).finally(() => connection.close())
+  } catch (error) {
+    throw error instanceof CannotConnect ? error.asRefused() : asRefused(error, where)
+  }
 }
 
 /** Opens connections to the first host that takes writes, starting with the host that did last time. */
