@@ -135,7 +135,8 @@ export class MaintenanceSteps {
     const next = await this.#disk.purgeable(this.#runner.now - retentionMillis)
     if (next === null) return false
     await this.#runner.transact(async (tx) => {
-      addTasks(tx, [next])
+      // Read again: other transactions may have changed it since, and memory may have dropped it.
+      if (!tx.memory.tasks.has(next.id)) addTasks(tx, await tx.disk.tasksById([next.id]))
       const task = tx.memory.tasks.get(next.id)
       if (task !== undefined) await purge(tx, task)
     })
