@@ -42,6 +42,8 @@ export interface Host {
   /** It took over. Called before anything else happens. */
   opened(): void
   flushing(upTo: number): void
+  /** A flush has reached the database. */
+  wrote(rowChanges: RowChanges): void
   /** It starts to append. */
   appending(entry: Appended): Appending
 }
@@ -118,7 +120,12 @@ class FaultyWrites {
   flush(rowChanges: RowChanges, upTo: number): Promise<void> {
     const { disk } = this
     this.#host.flushing(upTo)
-    return this.#write(() => disk.flush(rowChanges, upTo), 1)
+    const flush = () => {
+      const flushed = disk.flush(rowChanges, upTo)
+      this.#host.wrote(rowChanges)
+      return flushed
+    }
+    return this.#write(flush, 1)
   }
 
   stage(rows: readonly PartitionDescriptor[]): Promise<void> {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Appended } from '../../packages/server/src/handoff/disk.ts'
+import type { Appended, RowChanges } from '../../packages/server/src/handoff/disk.ts'
 import { decodeEntry } from '../../packages/server/src/handoff/engine/entry.ts'
 import type { EngineOptions } from '../../packages/server/src/handoff/engine/runner.ts'
 import { type Store, StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
@@ -146,6 +146,10 @@ export class SimulatedNode implements Host {
     this.simulation.tell(() => `${this.name} flushes up to ${upTo}`)
   }
 
+  wrote(rowChanges: RowChanges): void {
+    this.simulation.wrote(rowChanges)
+  }
+
   appending(entry: Appended): Appending {
     const { simulation, clockRead: now } = this
     const callsThen = this.#again ?? this.#callsThen
@@ -187,10 +191,7 @@ export class SimulatedNode implements Host {
     const { tasks, lanes, partitions, tableSettings, instances } = decodeEntry(body)
     if (partitions.length + tableSettings.length > 0) return false
     if (instances.some(([, , , pausedAt]) => pausedAt !== undefined)) return false
-    const { truth } = this.simulation
-    // A request to skip parked partitions changes lanes alone, too.
-    if (lanes.some((lane) => !isDeepStrictEqual(lane, truth.laneWithId(lane.id)))) return false
-    return tasks.every((stored) => {
+    const areTasksSame = tasks.every((stored) => {
       const { taskId, paused, cancelled, sealed, levelBarrier, reruns, settings, failureWindow } = stored
       const task = this.simulation.model.tasks.get(taskId)
       if (task === undefined) return settings === null
@@ -198,6 +199,10 @@ export class SimulatedNode implements Host {
       if (!isSame || task.failureWindow !== failureWindow) return false
       return task.barrier === levelBarrier && reruns.length === 0 && task.isSetTo(settings ?? {})
     })
+    if (!areTasksSame || lanes.length === 0) return areTasksSame
+    // A request to skip parked partitions changes lanes alone, too.
+    const { truth } = this.simulation
+    return lanes.every((lane) => isDeepStrictEqual(lane, truth.laneWithId(lane.id)))
   }
 
   /** The task whose large call-back an entry opens or closes. */

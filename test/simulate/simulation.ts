@@ -1,3 +1,4 @@
+import type { RowChanges } from '../../packages/server/src/handoff/disk.ts'
 import { openEngine } from '../../packages/server/src/handoff/engine/engine-store.ts'
 import type { EngineOptions } from '../../packages/server/src/handoff/engine/runner.ts'
 import type { Policy } from '../../packages/server/src/handoff/rules/policy.ts'
@@ -55,8 +56,8 @@ export class Simulation {
   events = 0
   /** How often the views of a task were compared. */
   views = 0
-  /** What a standby has, and what was answered until then. */
-  #standby: { readonly commits: number; readonly model: Model } | null = null
+  /** What was answered until replication to a standby stopped. */
+  #standby: Model | null = null
   /** How often a standby has taken over. Each time, all connections are closed. */
   failOvers = 0
   /** The database does not answer until then. */
@@ -139,6 +140,10 @@ export class Simulation {
     return this.#truth.refresh()
   }
 
+  wrote(rowChanges: RowChanges): void {
+    this.#truth.forget(rowChanges)
+  }
+
   addNode(name: string): SimulatedNode {
     const node = new SimulatedNode(name, this)
     this.#processes.add(node)
@@ -181,19 +186,20 @@ export class Simulation {
 
   /** From now on, a standby gets no more commits. */
   stopReplication(): void {
-    if (this.compare(false)) this.#standby = { commits: this.database.commits, model: copy(this.model) }
+    if (!this.compare(false)) return
+    this.database.stopReplication()
+    this.#standby = copy(this.model)
   }
 
   /** The standby takes over: what was committed since is lost, also if it was answered. */
   failOver(): void {
     const standby = this.#standby
     this.#standby = null
-    if (standby === null || standby.commits === this.database.commits) return
-    this.tell(() => `${this.database.commits - standby.commits} commits are lost`)
-    this.database.failOver(standby.commits)
+    if (standby === null || !this.database.failOver()) return
+    this.tell(() => 'the last commits are lost')
     this.failOvers += 1
     this.events += 1
-    this.model = standby.model
+    this.model = standby
     this.#truth = new Truth(this.database.db)
     // No process knows what the database has until it takes over.
     this.writer = null

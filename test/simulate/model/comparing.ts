@@ -33,6 +33,7 @@ function compareInstance({ pausedInstances }: Model, name: string, truth: Truth)
 
 /** Everything that was ever acknowledged must be stored unchanged. */
 export function compareAll(model: Model, truth: Truth): void {
+  truth.readAgain()
   for (const task of model.tasks.values()) {
     compareTask(task, truth)
     for (const partition of task.all()) comparePartition(partition, truth)
