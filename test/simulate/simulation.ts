@@ -250,10 +250,11 @@ export class Simulation {
         for (const { append } of process.calls) if (append?.isDurable === true) append.isJudged = true
         if (process.isDead) this.#processes.delete(process)
       }
-      const { truth } = this
+      const { model, truth } = this
+      for (const taskId of model.tasks.keys()) model.unseen.add(taskId)
       this.staging.clear()
       for (const taskId of truth.staging()) this.staging.add(taskId)
-      compareChanged(this.model, truth)
+      compareChanged(model, truth)
     } catch (error) {
       this.fail(error)
     }
@@ -274,10 +275,13 @@ export class Simulation {
     return true
   }
 
-  /** Compares what a node shows of a task with the model, if nothing else happens meanwhile. */
+  /**
+   * Compares what a node shows of a task with the model, if nothing else happens meanwhile and the task or the
+   * memory of the node has changed since the last time.
+   */
   async compareViews(node: SimulatedNode, taskId: string): Promise<void> {
     const isQuiet = () => this.writer === node && node.calls.size === 0 && !this.#isMissingAnswers
-    if (!isQuiet()) return
+    if (!isQuiet() || !this.model.unseen.has(taskId)) return
     const { events } = this
     const shown = (await node.look((store) => readViews(store, taskId))) as Shown | undefined
     const task = this.model.tasks.get(taskId)
@@ -287,6 +291,7 @@ export class Simulation {
     this.views += 1
     try {
       compareViews(task, shown)
+      this.model.unseen.delete(taskId)
     } catch (error) {
       this.fail(error)
     }
