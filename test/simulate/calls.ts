@@ -161,15 +161,18 @@ export function controlCall(request: ControlRequest): Call {
   })
 }
 
-export function sweepCall({ limit, mayExpireLeases }: SweepRequest, node: SimulatedNode): Call {
+export function sweepCall(limit: number, node: SimulatedNode): Call {
   const sweep: ModelSweep = { limit, expiresUpTo: null }
+  const { simulation } = node
+  const { now: askedAt } = simulation.time
   const request: SweepRequest = {
     limit,
-    // Only leases that have ended by the time of this question may expire.
+    // Only leases that have ended by the time of this question may expire, and none in the grace.
     mayExpireLeases: () => {
-      const mayExpire = mayExpireLeases()
-      sweep.expiresUpTo = mayExpire ? node.clockRead : null
-      return mayExpire
+      const { outageUntil, time, isGrace } = simulation
+      if (askedAt < outageUntil && outageUntil <= time.now) simulation.meet('sweep queued over an outage')
+      sweep.expiresUpTo = isGrace ? null : node.clockRead
+      return node.mayExpireLeases()
     },
   }
   const take = (

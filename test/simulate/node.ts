@@ -6,7 +6,7 @@ import { type Store, StoreUnavailable } from '../../packages/server/src/handoff/
 import type { MemoryDatabase } from '../../packages/server/test/support/memory-database.ts'
 import type { Call } from './calls.ts'
 import { type Appending, faultyDisk, type Host } from './faulty-disk.ts'
-import type { Simulation } from './simulation.ts'
+import type { Fault, Simulation } from './simulation.ts'
 
 /** An append, and the call that it makes durable. */
 export interface Append {
@@ -22,6 +22,9 @@ export interface Append {
   isForgotten: boolean
 }
 
+/** After a take-over or an outage, no lease expires for this long. */
+export const GRACE_MILLIS = 100
+
 /** In every entry that changes no partitions, and in a few others. */
 const NO_PARTITIONS = ',[]'.repeat(6)
 
@@ -35,6 +38,7 @@ export class SimulatedNode implements Host {
   isStarting = false
   /** The last time that the engine was given, and the number of calls until then. */
   clockRead = 0
+  #graceUntil = 0
   #callsThen = 0
   #calls = 0
   /** A batch that runs again because its keys are known: it has the same calls as the first time. */
@@ -134,12 +138,30 @@ export class SimulatedNode implements Host {
       }
   }
 
+  meet(fault: Fault): void {
+    this.simulation.meet(fault)
+  }
+
   mayOpen(): boolean {
     return this.simulation.leader === this || this.chance.happens(0.1)
   }
 
   opened(): void {
+    this.tookOver()
     this.simulation.tookOver(this)
+  }
+
+  tookOver(): void {
+    this.beginGrace()
+  }
+
+  /** Workers get time to renew before their leases expire. */
+  beginGrace(): void {
+    this.#graceUntil = this.time.now + GRACE_MILLIS
+  }
+
+  mayExpireLeases(): boolean {
+    return this.time.now >= this.#graceUntil
   }
 
   flushing(upTo: number): void {

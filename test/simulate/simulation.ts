@@ -13,7 +13,7 @@ import { disagree } from './model/disagreement.ts'
 import { Model } from './model/model.ts'
 import { Truth } from './model/truth.ts'
 import { compareViews, readViews, type Shown } from './model/views.ts'
-import { SimulatedNode } from './node.ts'
+import { GRACE_MILLIS, SimulatedNode } from './node.ts'
 import { ReplicatedDatabase } from './replicated-database.ts'
 import { VirtualTime } from './virtual-time.ts'
 
@@ -22,10 +22,32 @@ export interface Parts {
   readonly engine: (options: EngineOptions) => Promise<Store>
 }
 
+/** What is counted, and must occur. */
+export const faults = [
+  'request lost',
+  'request doubled',
+  'answer lost',
+  'process killed',
+  'process frozen',
+  'clock set',
+  'take-over',
+  'clock jumps at a take-over from itself',
+  'database stands still',
+  'sweep queued over an outage',
+  'commits lost',
+  'standby lacks the entry of a staged call-back',
+  'transaction fails',
+  'write fails',
+  'write in doubt',
+  'write late',
+  'read fails',
+] as const
+
+export type Fault = (typeof faults)[number]
+
 const REAL: Parts = { engine: openEngine }
 
 const NODES = ['a', 'b', 'c']
-const GRACE_MILLIS = 100
 const START = 1_780_000_000_000
 
 /**
@@ -41,7 +63,9 @@ export class Simulation {
   #truth: Truth
   readonly policy: Policy
   readonly engine: Parts['engine']
-  readonly faults: { -readonly [Fault in keyof DiskFaults]: number }
+  readonly faults: { -readonly [Share in keyof DiskFaults]: number }
+  /** How often each fault occurred. */
+  readonly met = new Map<Fault, number>()
   /** Tasks with a large call-back that is not closed. */
   readonly staging = new Set<string>()
   /** The trace of events, or null if it is not recorded. */
@@ -100,8 +124,9 @@ export class Simulation {
     this.#failing = failures.pick([0, 0.002, 0.02])
     // In the middle of a transaction.
     const mayFail = () => {
-      if (failures.happens(this.#failing))
-        throw new StoreUnavailable('store_unavailable', 'a transaction failed')
+      if (!failures.happens(this.#failing)) return
+      this.meet('transaction fails')
+      throw new StoreUnavailable('store_unavailable', 'a transaction failed')
     }
     this.#options = {
       policy: this.policy,
@@ -158,8 +183,7 @@ export class Simulation {
     this.#clocks.set(name, (this.#clocks.get(name) ?? 0) + millis)
   }
 
-  /** Workers get time to renew before their leases expire. */
-  beginGrace(): void {
+  #beginGrace(): void {
     this.#graceUntil = this.time.now + GRACE_MILLIS
   }
 
@@ -169,9 +193,13 @@ export class Simulation {
 
   /** The database stands still, and what it is asked waits. */
   beginOutage(millis: number): void {
+    this.meet('database stands still')
     this.tell(() => 'the database stands still')
     this.outageUntil = this.time.now + millis
-    this.time.after(millis, () => this.beginGrace())
+    this.time.after(millis, () => {
+      this.#beginGrace()
+      for (const node of this.nodes) node.beginGrace()
+    })
   }
 
   lead(node: SimulatedNode): void {
@@ -196,6 +224,7 @@ export class Simulation {
     const standby = this.#standby
     this.#standby = null
     if (standby === null || !this.database.failOver()) return
+    this.meet('commits lost')
     this.tell(() => 'the last commits are lost')
     this.failOvers += 1
     this.events += 1
@@ -204,8 +233,13 @@ export class Simulation {
     // No process knows what the database has until it takes over.
     this.writer = null
     for (const process of this.#processes) process.forget()
+    const staged = new Set(this.truth.staging())
+    for (const { calls } of this.nodes)
+      for (const { largeTask } of calls)
+        if (largeTask !== null && this.staging.has(largeTask) && !staged.has(largeTask))
+          this.meet('standby lacks the entry of a staged call-back')
     this.staging.clear()
-    for (const taskId of this.truth.staging()) this.staging.add(taskId)
+    for (const taskId of staged) this.staging.add(taskId)
   }
 
   /** All faults end. */
@@ -232,12 +266,17 @@ export class Simulation {
 
   /** What became durable without an answer is known from here on: earlier writers can add nothing more. */
   tookOver(node: SimulatedNode): void {
+    this.meet('take-over')
     this.tell(() => `${node.name} takes over`)
+    const isFromItself = this.writer === node
     this.writer = node
     this.events += 1
     // The leader's clock is that of the database when it took over, also from itself.
-    if (this.chance.happens(this.#jumps)) this.shiftClock(node.name, this.chance.pick([3000, 20_000]))
-    this.beginGrace()
+    if (this.chance.happens(this.#jumps)) {
+      if (isFromItself) this.meet('clock jumps at a take-over from itself')
+      this.shiftClock(node.name, this.chance.pick([3000, 20_000]))
+    }
+    this.#beginGrace()
     try {
       for (const process of this.#processes) {
         for (const append of process.missed()) {
@@ -305,6 +344,10 @@ export class Simulation {
 
   fail(error: unknown): void {
     this.failure ??= error instanceof Error ? error : new Error(String(error))
+  }
+
+  meet(fault: Fault): void {
+    this.met.set(fault, (this.met.get(fault) ?? 0) + 1)
   }
 
   tell(text: () => string): void {

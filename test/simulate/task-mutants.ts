@@ -1,23 +1,12 @@
-import { openEngine } from '../../packages/server/src/handoff/engine/engine-store.ts'
 import type { Entry } from '../../packages/server/src/handoff/engine/entry.ts'
 import { Leases } from '../../packages/server/src/handoff/engine/state/leases.ts'
 import { Transaction } from '../../packages/server/src/handoff/engine/transaction.ts'
 import type { EndedAttempt } from '../../packages/server/src/handoff/rules/attempts.ts'
 import type { TaskSettingsChange } from '../../packages/server/src/handoff/rules/policy.ts'
-import type { HandOffBatch, Store } from '../../packages/server/src/handoff/store.ts'
+import type { HandOffBatch } from '../../packages/server/src/handoff/store.ts'
 import type { StoredTask } from '../../packages/server/src/handoff/stored.ts'
-import { type Mutant, onDisk, patched } from './mutants.ts'
+import { type Mutant, onDisk, patched, withCalls } from './mutants.ts'
 import type { Parts } from './simulation.ts'
-
-/** The engine behind a layer that changes its calls. */
-export function withCalls(change: (store: Store) => Partial<Store>): Partial<Parts> {
-  return {
-    engine: async (options) => {
-      const store = await openEngine(options)
-      return Object.assign(store, change(store))
-    },
-  }
-}
 
 /** Pulls other than those that were requested. */
 const withPulls = (change: (pulls: HandOffBatch['pulls']) => HandOffBatch['pulls']): Partial<Parts> =>
