@@ -19,8 +19,6 @@ import { emptyBatch, WORKERS, Workload } from './workload.ts'
 
 export interface Outcome {
   readonly operations: number
-  /** How often the views of a task were compared with the model. */
-  readonly views: number
   /** The control requests that changed something, and the tasks that paused themselves. */
   readonly changes: ReadonlySet<string>
   /** How often each fault occurred. */
@@ -67,8 +65,8 @@ export async function episode(
   } catch (error) {
     simulation.fail(error)
   }
-  const { operations, views, failure, story, model, met } = simulation
-  return { operations, views, failure, changes: model.changes, faults: met, story: story ?? [] }
+  const { operations, failure, story, model, met } = simulation
+  return { operations, failure, changes: model.changes, faults: met, story: story ?? [] }
 }
 
 class Episode {

@@ -78,8 +78,6 @@ export class Simulation {
   operations = 0
   /** The number of calls, answers, take-overs and fail-overs: what the model knows changes only with these. */
   events = 0
-  /** How often the views of a task were compared. */
-  views = 0
   /** What was answered until replication to a standby stopped. */
   #standby: Model | null = null
   /** How often a standby has taken over. Each time, all connections are closed. */
@@ -327,7 +325,6 @@ export class Simulation {
     if (shown === undefined || events !== this.events || !isQuiet()) return
     // The steps of a rerun are known only at its end.
     if (task === undefined || !task.isKnown || task.rerunning || this.staging.has(taskId)) return
-    this.views += 1
     try {
       compareViews(task, shown)
       this.model.unseen.delete(taskId)
