@@ -157,7 +157,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     bug: 'rows beyond the tail count',
-    firstSeed: 6,
+    firstSeed: 48,
     parts: onDisk((disk) => ({
       waiting: (queries) =>
         disk.waiting(queries.map((query) => ({ ...query, upTo: Number.MAX_SAFE_INTEGER }))),
@@ -250,6 +250,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     bug: 'no grace begins when a node takes over that followed without requests',
+    firstSeed: 2,
     patch: patched(
       SimulatedNode.prototype,
       'tookOver',
@@ -274,6 +275,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     bug: 'other waiting pulls get no hint of ended back-offs',
+    firstSeed: 3,
     parts: withCalls((store) => {
       const sweep = store.sweep.bind(store)
       return { sweep: async (request) => ({ ...(await sweep(request)), newlyReadyOf: [] }) }

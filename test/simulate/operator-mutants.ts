@@ -52,6 +52,7 @@ export const operatorMutants: readonly Mutant[] = [
   },
   {
     bug: 'a paused instance gets partitions',
+    firstSeed: 10,
     patch: patched(
       InstanceChanges.prototype,
       'pause',
@@ -65,7 +66,7 @@ export const operatorMutants: readonly Mutant[] = [
   },
   {
     bug: 'the pause of an instance is not known after a take-over',
-    firstSeed: 3,
+    firstSeed: 10,
     parts: onDisk(() => ({ pausedInstances: async () => [] })),
   },
   {
@@ -77,6 +78,7 @@ export const operatorMutants: readonly Mutant[] = [
   },
   {
     bug: 'what failed before a take-over does not count towards the pause of its task',
+    firstSeed: 2,
     parts: onDisk((disk) => ({
       openTasks: async (after, limit) =>
         (await disk.openTasks(after, limit)).map((task) => ({ ...task, failureWindow: '' })),
@@ -84,6 +86,7 @@ export const operatorMutants: readonly Mutant[] = [
   },
   {
     bug: 'a partition whose back-off has ended keeps that time when it is released',
+    firstSeed: 2,
     patch: () => {
       const ended = new WeakMap<Partition, number | null>()
       const restore = [

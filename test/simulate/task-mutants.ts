@@ -83,7 +83,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'a task has one lease more than its limit',
-    firstSeed: 4,
+    firstSeed: 5,
     parts: withSettings(({ maxLeases, ...settings }) => ({
       ...settings,
       ...(maxLeases == null ? {} : { maxLeases: maxLeases + 1 }),
@@ -91,7 +91,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'a task has one lease less than its limit',
-    firstSeed: 4,
+    firstSeed: 5,
     parts: withSettings(({ maxLeases, ...settings }) => ({
       ...settings,
       ...(maxLeases == null ? {} : { maxLeases: Math.max(1, maxLeases - 1) }),
@@ -99,27 +99,27 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'a limit is not known after a take-over',
-    firstSeed: 4,
+    firstSeed: 5,
     parts: loadedTasks((task) => ({ ...task, settings: { ...task.settings, maxLeases: 1_000_000 } })),
   },
   {
     bug: 'leases from before a take-over do not count towards a limit',
-    firstSeed: 9,
+    firstSeed: 12,
     parts: loadedTasks((task) => ({ ...task, partitions: { ...task.partitions, leased: 0 } })),
   },
   {
     bug: 'a weight is ignored',
-    firstSeed: 15,
+    firstSeed: 32,
     parts: withSettings(({ weight: _weight, ...settings }) => settings),
   },
   {
     bug: 'a weight is not known after a take-over',
-    firstSeed: 15,
+    firstSeed: 32,
     parts: loadedTasks((task) => ({ ...task, settings: { ...task.settings, weight: 1 } })),
   },
   {
     bug: 'the attempts of a task are ignored',
-    firstSeed: 8,
+    firstSeed: 50,
     parts: withSettings(({ maxAttempts: _attempts, ...settings }) => settings),
   },
   {
@@ -164,6 +164,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'a release forgets a lease',
+    firstSeed: 2,
     patch: patched(
       Leases.prototype,
       'heldBy',
