@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { formatLeaseId } from '../../packages/server/src/handoff/lease-id.ts'
-import type { ControlRequest, ControlResult } from '../../packages/server/src/handoff/rules/control.ts'
+import type { ControlRequest } from '../../packages/server/src/handoff/rules/control.ts'
 import type {
   BatchedCallBack,
   CallBackResult,
@@ -25,6 +25,7 @@ import type { Model } from './model/model.ts'
 import { controlModel, pauseInstance, revokeLease, setTable } from './model/model-control.ts'
 import type { Truth } from './model/truth.ts'
 import type { Append, SimulatedNode } from './node.ts'
+import type { Simulation } from './simulation.ts'
 
 /** A call to a store, and how its answer is checked. */
 export interface Call {
@@ -136,40 +137,18 @@ function judgeLate(batch: HandOffBatch, answer: HandOffAnswers, model: Model): v
           disagree(`${callBack.taskId}-${level}-${index} was accepted and is lost`)
 }
 
-export function controlCall(request: ControlRequest): Call {
-  const take = ({ simulation }: SimulatedNode, append: Append) => {
-    const { model } = simulation
-    model.now = append.now
-    const kind = controlModel(model, request)
-    if (request.verb === 'retry' && request.done) learnSteps(model, simulation.truth, 0)
-    model.conclude()
-    return kind
-  }
-  return call({
-    what: `${request.verb} ${request.taskId}`,
-    ask: (store) => store.control(request),
-    answered: (answer, node, append) => {
-      if (append?.isDurable !== true) disagree(`${request.verb} was answered before it was durable`)
-      const result = answer as ControlResult
-      const expectHint = hintOf(node.simulation.model)
-      const expected = take(node, append)
-      if (result.kind !== expected)
-        disagree(`${request.verb} was answered ${result.kind} instead of ${expected}`)
-      if (result.kind === 'applied') expectHint(result.newlyReady, result.newlyReadyOf)
-    },
-    lost: take,
-  })
-}
-
-export function sweepCall({ limit, mayExpireLeases }: SweepRequest, node: SimulatedNode): Call {
+export function sweepCall(limit: number, node: SimulatedNode): Call {
   const sweep: ModelSweep = { limit, expiresUpTo: null }
+  const { simulation } = node
+  const { now: askedAt } = simulation.time
   const request: SweepRequest = {
     limit,
-    // Only leases that have ended by the time of this question may expire.
+    // Only leases that have ended by the time of this question may expire, and none in the grace.
     mayExpireLeases: () => {
-      const mayExpire = mayExpireLeases()
-      sweep.expiresUpTo = mayExpire ? node.clockRead : null
-      return mayExpire
+      const { outageUntil, time, isGrace } = simulation
+      if (askedAt < outageUntil && outageUntil <= time.now) simulation.meet('sweep queued over an outage')
+      sweep.expiresUpTo = isGrace ? null : node.clockRead
+      return node.mayExpireLeases()
     },
   }
   const take = (
@@ -227,11 +206,12 @@ export function releaseCall(request: RevokeRequest): Call {
 function operatorCall<Answer>(
   what: string,
   ask: (store: Store) => Promise<Answer>,
-  take: (model: Model) => Answer,
+  take: (model: Model, simulation: Simulation) => Answer,
 ): Call {
-  const follow = ({ simulation: { model } }: SimulatedNode, append: Append) => {
+  const follow = ({ simulation }: SimulatedNode, append: Append) => {
+    const { model } = simulation
     model.now = append.now
-    const expected = take(model)
+    const expected = take(model, simulation)
     model.conclude()
     return expected
   }
@@ -258,6 +238,23 @@ const isObject = (value: unknown): boolean => typeof value === 'object' && value
 
 /** Waiting pulls are told what it makes ready; the answer is compared without that. */
 type Told<Answer> = Answer | Omit<Answer, 'newlyReady' | 'newlyReadyOf'>
+
+export const controlCall = (request: ControlRequest): Call =>
+  operatorCall<Told<Pick<TableChanged, 'newlyReady' | 'newlyReadyOf'> & { readonly kind: string }>>(
+    `${request.verb} ${request.taskId}`,
+    async (store) => {
+      const result = await store.control(request)
+      const { kind } = result
+      return kind === 'applied'
+        ? { kind, newlyReady: result.newlyReady, newlyReadyOf: result.newlyReadyOf }
+        : { kind }
+    },
+    (model, simulation) => {
+      const kind = controlModel(model, request)
+      if (request.verb === 'retry' && request.done) learnSteps(model, simulation.truth, 0)
+      return { kind }
+    },
+  )
 
 export const tableCall = (change: TableChange): Call =>
   operatorCall<Told<TableChanged>>(

@@ -13,16 +13,16 @@ import {
   sweepCall,
   tableCall,
 } from './calls.ts'
-import type { SimulatedNode } from './node.ts'
-import { type Parts, Simulation } from './simulation.ts'
+import { GRACE_MILLIS, type SimulatedNode } from './node.ts'
+import { type Fault, type Parts, Simulation } from './simulation.ts'
 import { emptyBatch, WORKERS, Workload } from './workload.ts'
 
 export interface Outcome {
   readonly operations: number
-  /** How often the views of a task were compared with the model. */
-  readonly views: number
   /** The control requests that changed something, and the tasks that paused themselves. */
   readonly changes: ReadonlySet<string>
+  /** How often each fault occurred. */
+  readonly faults: ReadonlyMap<Fault, number>
   /** Null if nothing was found. */
   readonly failure: Error | null
   readonly story: readonly string[]
@@ -65,8 +65,8 @@ export async function episode(
   } catch (error) {
     simulation.fail(error)
   }
-  const { operations, views, failure, story, model } = simulation
-  return { operations, views, failure, changes: model.changes, story: story ?? [] }
+  const { operations, failure, story, model, met } = simulation
+  return { operations, failure, changes: model.changes, faults: met, story: story ?? [] }
 }
 
 class Episode {
@@ -96,7 +96,7 @@ class Episode {
       freeze: chance.pick([0, 2, 10]),
       takeOver: chance.pick([0, 2, 20]),
       clock: chance.pick([0, 1, 5]),
-      outage: chance.pick([0, 0, 3]),
+      outage: chance.pick([0, 2, 6]),
       failOver: chance.for('fail-overs').pick([0, 0, 10]),
       lost: chance.pick([0, 20, 100]),
       doubled: chance.pick([0, 10, 50]),
@@ -165,17 +165,20 @@ class Episode {
     const { chance, leader } = simulation
     const { crash, freeze, takeOver, clock, outage, failOver } = this.#weather
     if (drawn < crash) {
+      simulation.meet('process killed')
       simulation.tell(() => `${leader.name} is killed`)
       const restarted = simulation.kill(leader)
       simulation.lead(chance.happens(0.5) ? restarted : chance.pick(simulation.nodes))
     } else if (drawn < crash + freeze) {
+      simulation.meet('process frozen')
       simulation.tell(() => `${leader.name} freezes`)
       leader.frozenUntil = simulation.time.now + chance.between(5, 300)
       if (chance.happens(0.8)) simulation.lead(chance.pick(simulation.nodes))
     } else if (drawn < crash + freeze + takeOver) simulation.lead(chance.pick(simulation.nodes))
-    else if (drawn < crash + freeze + takeOver + clock)
+    else if (drawn < crash + freeze + takeOver + clock) {
+      simulation.meet('clock set')
       simulation.shiftClock(chance.pick(simulation.nodes).name, chance.pick([-500, -50, 200, 3000, 20_000]))
-    else if (drawn < crash + freeze + takeOver + clock + outage)
+    } else if (drawn < crash + freeze + takeOver + clock + outage)
       simulation.beginOutage(chance.between(50, 400))
     else if (drawn < crash + freeze + takeOver + clock + outage + failOver) {
       simulation.stopReplication()
@@ -196,26 +199,32 @@ class Episode {
   }
 
   #send(batch: HandOffBatch, largeTask: string | null = null): void {
-    this.#forward(() => void this.#handOff(batch, largeTask))
+    this.#forward(() => this.#handOff(batch, largeTask))
   }
 
-  /** A request on its way to the leader: it may be lost, late, or sent again. */
-  #forward(arrive: () => void, chance = this.#simulation.chance): void {
-    const { time } = this.#simulation
+  /** A request on its way to the leader: it may be lost, late, or sent again. `arrive` says if it was taken. */
+  #forward(arrive: () => boolean, chance = this.#simulation.chance): void {
+    const simulation = this.#simulation
     const { lost, doubled } = this.#weather
+    let taken = 0
+    const reach = () => {
+      if (!arrive()) return
+      taken += 1
+      if (taken === 2) simulation.meet('request doubled')
+    }
     const send = () => {
-      if (chance.below(1000) < lost) return
-      if (chance.happens(0.7)) arrive()
-      else time.after(chance.below(50), arrive)
+      if (chance.below(1000) < lost) return simulation.meet('request lost')
+      if (chance.happens(0.7)) reach()
+      else simulation.time.after(chance.below(50), reach)
     }
     send()
     if (chance.below(1000) < doubled) send()
   }
 
-  async #handOff(batch: HandOffBatch, largeTask: string | null): Promise<void> {
+  #handOff(batch: HandOffBatch, largeTask: string | null): boolean {
     const simulation = this.#simulation
     const node = this.#target()
-    if (!this.#mayCall(node) || requestsOf(batch) === 0) return
+    if (!this.#mayCall(node) || requestsOf(batch) === 0) return false
     // A small and a large call-back of one task are not sent at the same time: it would be unclear to which
     // an entry belongs.
     for (const call of node.calls)
@@ -225,12 +234,19 @@ class Episode {
             call.batch?.callBacks.some((other) => other.callBack.taskId === callBack.taskId),
           )
         )
-          return
+          return false
     simulation.operations += requestsOf(batch)
     simulation.tell(() => `${node.name} is asked ${brief(batch)}`)
-    const answer = await node.run(handOffCall(batch, largeTask))
-    if (answer !== undefined && !simulation.chance.happens(this.#weather.lost / 1000))
-      this.#workload.answered(answer as HandOffAnswers)
+    void this.#answer(node.run(handOffCall(batch, largeTask)))
+    return true
+  }
+
+  async #answer(running: Promise<unknown>): Promise<void> {
+    const answer = await running
+    if (answer === undefined) return
+    const isLost = this.#simulation.chance.happens(this.#weather.lost / 1000)
+    if (isLost) this.#simulation.meet('answer lost')
+    else this.#workload.answered(answer as HandOffAnswers)
   }
 
   #largeCallBack(): void {
@@ -248,8 +264,7 @@ class Episode {
   #sweep(): void {
     const { chance } = this.#simulation
     const limit = chance.pick([1, 10, 1000])
-    const request = { limit, mayExpireLeases: () => !this.#simulation.isGrace }
-    this.#call((node) => node.run(sweepCall(request, node)))
+    this.#call((node) => node.run(sweepCall(limit, node)))
   }
 
   #release(): void {
@@ -302,11 +317,13 @@ class Episode {
     )
   }
 
-  #call(ask: (node: SimulatedNode) => unknown): void {
+  /** False if no node takes the call. */
+  #call(ask: (node: SimulatedNode) => unknown): boolean {
     const node = this.#target()
-    if (!this.#mayCall(node)) return
+    if (!this.#mayCall(node)) return false
     this.#simulation.operations += 1
     void ask(node)
+    return true
   }
 
   /** All faults end and all work is finished: nothing is stuck, nothing is lost. */
@@ -325,6 +342,7 @@ class Episode {
     }
     start()
     await simulation.until(() => node.store !== null, 'no leader starts')
+    await this.#wait(new Promise<void>((resolve) => simulation.time.after(GRACE_MILLIS, resolve)))
     for (const taskId of model.tasks.keys()) await this.#wait(simulation.compareViews(node, taskId))
     for (const table of this.#workload.tables())
       await this.#wait(node.run(tableCall({ table, maxLeases: null, paused: false })))
@@ -339,7 +357,7 @@ class Episode {
           await this.#ask(node, { verb: 'retry', taskId, level: null, partitions: null, done: false })
       }
       simulation.shiftClock(node.name, 20_000)
-      await this.#wait(node.run(sweepCall(ALL, node)))
+      await this.#wait(node.run(sweepCall(10_000, node)))
       const pulls = [{ instance: null, batch: 50, records: null, key: null, tables: null, tasks: null }]
       const pull = { ...emptyBatch(), pulls }
       const answer = await this.#wait(node.run(handOffCall(pull, null)))
@@ -386,8 +404,6 @@ function allDone(given: HandOffAnswers['pulls'][number]['partitions']): BatchedS
     .filter((lease) => lease !== undefined)
   return { instance: null, settlements: leases.map((lease) => ({ lease, reported })) }
 }
-
-const ALL = { limit: 10_000, mayExpireLeases: () => true }
 
 const requestsOf = ({ settles, renews, undos, callBacks, pulls }: HandOffBatch): number =>
   settles.length + renews.length + undos.length + callBacks.length + pulls.length

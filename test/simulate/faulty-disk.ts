@@ -37,11 +37,15 @@ export interface Host {
   readonly frozenUntil: number
   /** It was killed: what it sent may still arrive, but it receives no answer. */
   readonly isDead: boolean
+  /** A fault occurred. */
+  meet(fault: 'write fails' | 'write in doubt' | 'write late' | 'read fails'): void
   /** Whether it may try to take over. */
   mayOpen(): boolean
   /** It took over. Called before anything else happens. */
   opened(): void
   flushing(upTo: number): void
+  /** A flush has reached the database. */
+  wrote(rowChanges: RowChanges): void
   /** It starts to append. */
   appending(entry: Appended): Appending
 }
@@ -55,7 +59,7 @@ export interface Appending {
   isRunAgain(): void
 }
 
-type Fate = 'carried out' | 'fails' | 'doubt' | 'late'
+type Fate = 'carried out' | 'write fails' | 'write in doubt' | 'write late'
 
 const SLOWEST_MILLIS = 5
 const LATEST_MILLIS = 400
@@ -118,7 +122,12 @@ class FaultyWrites {
   flush(rowChanges: RowChanges, upTo: number): Promise<void> {
     const { disk } = this
     this.#host.flushing(upTo)
-    return this.#write(() => disk.flush(rowChanges, upTo), 1)
+    const flush = () => {
+      const flushed = disk.flush(rowChanges, upTo)
+      this.#host.wrote(rowChanges)
+      return flushed
+    }
+    return this.#write(flush, 1)
   }
 
   stage(rows: readonly PartitionDescriptor[]): Promise<void> {
@@ -134,7 +143,10 @@ class FaultyWrites {
   /** Most reads take no time, so that other events rarely happen during a read. */
   read<Answer>(read: (disk: Disk) => Promise<Answer>): Promise<Answer> {
     const { chance, faults } = this.#host
-    if (chance.happens(faults.reads)) return this.#later(() => Promise.reject(unavailable('a read failed')))
+    if (chance.happens(faults.reads)) {
+      this.#host.meet('read fails')
+      return this.#later(() => Promise.reject(unavailable('a read failed')))
+    }
     const isStill = this.#host.outageUntil > this.#host.time.now
     return !isStill && chance.happens(0.9) ? read(this.disk) : this.#later(() => read(this.disk))
   }
@@ -154,12 +166,14 @@ class FaultyWrites {
   ): Promise<Answer> {
     const { chance } = this.#host
     const fate = this.#fate(share)
+    if (fate !== 'carried out') this.#host.meet(fate)
     const there = chance.below(SLOWEST_MILLIS)
     // Mostly the answer comes at once; otherwise other events may happen between the operation and its
     // answer.
     const back = chance.happens(0.8) ? 0 : chance.between(1, SLOWEST_MILLIS)
     return new Promise((resolve, reject) => {
-      const refuse = () => reject(unavailable(`a write ${fate === 'fails' ? 'failed' : 'is in doubt'}`))
+      const refuse = () =>
+        reject(unavailable(fate === 'write fails' ? 'a write failed' : 'a write is in doubt'))
       switch (fate) {
         case 'carried out':
           this.#arrive(there, (isCut) => {
@@ -173,17 +187,17 @@ class FaultyWrites {
             }
           })
           break
-        case 'fails':
+        case 'write fails':
           this.#answer(there, refuse)
           break
-        case 'doubt':
+        case 'write in doubt':
           this.#arrive(there, (isCut) => {
             isUnderWay()
             if (!isCut) act().catch(() => undefined)
             this.#answer(back, refuse)
           })
           break
-        case 'late':
+        case 'write late':
           this.#answer(there, () => {
             isUnderWay()
             this.#arrive(chance.below(LATEST_MILLIS), (isCut) => {
@@ -198,9 +212,9 @@ class FaultyWrites {
   #fate(share: number): Fate {
     const { chance, faults } = this.#host
     const drawn = chance.below(1_000_000) / 1_000_000
-    if (drawn < faults.fails) return 'fails'
-    if (drawn < faults.fails + faults.doubt) return 'doubt'
-    return drawn < faults.fails + faults.doubt + faults.late * share ? 'late' : 'carried out'
+    if (drawn < faults.fails) return 'write fails'
+    if (drawn < faults.fails + faults.doubt) return 'write in doubt'
+    return drawn < faults.fails + faults.doubt + faults.late * share ? 'write late' : 'carried out'
   }
 
   #isOut(): boolean {

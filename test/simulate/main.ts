@@ -3,12 +3,14 @@ import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { episode } from './episode.ts'
+import { type Fault, faults } from './simulation.ts'
 
 /** What a thread has done: every `stride`-th seed from `first` on. */
 interface Ran {
   readonly episodes: number
   readonly operations: number
   readonly seconds: number
+  readonly faults: ReadonlyMap<Fault, number>
   /** The seed of an episode with a finding. */
   readonly found: number | null
 }
@@ -30,14 +32,16 @@ async function run({ first, stride, steps, seconds }: Order): Promise<Ran> {
   const elapsed = () => (performance.now() - startedAt) / 1000
   let [episodes, operations] = [0, 0]
   let found: number | null = null
+  const met = new Map<Fault, number>()
   while (found === null && (episodes === 0 || elapsed() < seconds)) {
     const seed = first + episodes * stride
     const outcome = await episode(seed, steps)
     operations += outcome.operations
     episodes += 1
+    for (const [fault, times] of outcome.faults) met.set(fault, (met.get(fault) ?? 0) + times)
     if (outcome.failure !== null) found = seed
   }
-  return { episodes, operations, seconds: elapsed(), found }
+  return { episodes, operations, seconds: elapsed(), faults: met, found }
 }
 
 const HELP = `npm run simulate -- [options]
@@ -82,6 +86,8 @@ async function main(): Promise<void> {
     say(`npm run simulate -- --seed ${seed} --seconds 0${steps === 1500 ? '' : ` --steps ${steps}`}`)
     process.exitCode = 1
   }
+  const occurred = faults.map((fault) => `${fault}: ${sum((one) => one.faults.get(fault) ?? 0)}`)
+  say(occurred.join(', '))
   const rate = Math.round(sum(({ operations, seconds: took }) => operations / took))
   say(
     `${sum((one) => one.episodes)} episodes, ${sum((one) => one.operations)} operations, ` +

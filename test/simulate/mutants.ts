@@ -8,7 +8,8 @@ import { Runner } from '../../packages/server/src/handoff/engine/runner.ts'
 import { Order } from '../../packages/server/src/handoff/engine/state/order.ts'
 import { Transaction } from '../../packages/server/src/handoff/engine/transaction.ts'
 import { mayServe } from '../../packages/server/src/handoff/rules/task.ts'
-import { StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
+import { type Store, StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
+import { SimulatedNode } from './node.ts'
 import type { Parts } from './simulation.ts'
 
 export interface Mutant {
@@ -39,6 +40,16 @@ export function onDisk(change: (disk: Disk) => Partial<Disk>): Partial<Parts> {
         },
       })
       return openEngine({ ...options, disk })
+    },
+  }
+}
+
+/** The engine behind a layer that changes its calls. */
+export function withCalls(change: (store: Store) => Partial<Store>): Partial<Parts> {
+  return {
+    engine: async (options) => {
+      const store = await openEngine(options)
+      return Object.assign(store, change(store))
     },
   }
 }
@@ -146,7 +157,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     bug: 'rows beyond the tail count',
-    firstSeed: 6,
+    firstSeed: 48,
     parts: onDisk((disk) => ({
       waiting: (queries) =>
         disk.waiting(queries.map((query) => ({ ...query, upTo: Number.MAX_SAFE_INTEGER }))),
@@ -227,17 +238,48 @@ export const mutants: readonly Mutant[] = [
   },
   {
     bug: 'a sweep asks whether leases may expire when it is queued',
-    parts: {
-      engine: async (options) => {
-        const store = await openEngine(options)
-        const { sweep } = store
-        store.sweep = ({ limit, mayExpireLeases }) => {
+    parts: withCalls((store) => {
+      const sweep = store.sweep.bind(store)
+      return {
+        sweep: ({ limit, mayExpireLeases }) => {
           const mayExpire = mayExpireLeases()
-          return sweep.call(store, { limit, mayExpireLeases: () => mayExpire })
-        }
-        return store
-      },
-    },
+          return sweep({ limit, mayExpireLeases: () => mayExpire })
+        },
+      }
+    }),
+  },
+  {
+    bug: 'no grace begins when a node takes over that followed without requests',
+    firstSeed: 2,
+    patch: patched(
+      SimulatedNode.prototype,
+      'tookOver',
+      (tookOver) =>
+        function (this: SimulatedNode) {
+          if (this.isStarting) tookOver.call(this as never)
+        },
+    ),
+  },
+  {
+    bug: 'a pull takes the hint of its batch from other waiting pulls',
+    parts: withCalls((store) => {
+      const runBatch = store.runBatch.bind(store)
+      return {
+        runBatch: async (batch) => {
+          const answers = await runBatch(batch)
+          const isTaken = answers.pulls.some(({ partitions }) => partitions.length > 0)
+          return isTaken ? { ...answers, newlyReady: 0, newlyReadyOf: [] } : answers
+        },
+      }
+    }),
+  },
+  {
+    bug: 'other waiting pulls get no hint of ended back-offs',
+    firstSeed: 3,
+    parts: withCalls((store) => {
+      const sweep = store.sweep.bind(store)
+      return { sweep: async (request) => ({ ...(await sweep(request)), newlyReadyOf: [] }) }
+    }),
   },
   {
     bug: 'other waiting pulls get no hint of what came back',
@@ -268,17 +310,15 @@ export const mutants: readonly Mutant[] = [
   {
     bug: 'a lease is not undone',
     firstSeed: 2,
-    parts: {
-      engine: async (options) => {
-        const store = await openEngine(options)
-        const { runBatch } = store
-        store.runBatch = async (batch) => ({
-          ...(await runBatch.call(store, { ...batch, undos: [] })),
+    parts: withCalls((store) => {
+      const runBatch = store.runBatch.bind(store)
+      return {
+        runBatch: async (batch) => ({
+          ...(await runBatch({ ...batch, undos: [] })),
           undone: batch.undos.length,
-        })
-        return store
-      },
-    },
+        }),
+      }
+    }),
   },
   {
     bug: 'the highest level goes first',

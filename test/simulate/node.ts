@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Appended } from '../../packages/server/src/handoff/disk.ts'
+import type { Appended, RowChanges } from '../../packages/server/src/handoff/disk.ts'
 import { decodeEntry } from '../../packages/server/src/handoff/engine/entry.ts'
 import type { EngineOptions } from '../../packages/server/src/handoff/engine/runner.ts'
 import { type Store, StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
 import type { MemoryDatabase } from '../../packages/server/test/support/memory-database.ts'
 import type { Call } from './calls.ts'
 import { type Appending, faultyDisk, type Host } from './faulty-disk.ts'
-import type { Simulation } from './simulation.ts'
+import type { Fault, Simulation } from './simulation.ts'
 
 /** An append, and the call that it makes durable. */
 export interface Append {
@@ -22,6 +22,9 @@ export interface Append {
   isForgotten: boolean
 }
 
+/** After a take-over or an outage, no lease expires for this long. */
+export const GRACE_MILLIS = 100
+
 /** In every entry that changes no partitions, and in a few others. */
 const NO_PARTITIONS = ',[]'.repeat(6)
 
@@ -35,6 +38,7 @@ export class SimulatedNode implements Host {
   isStarting = false
   /** The last time that the engine was given, and the number of calls until then. */
   clockRead = 0
+  #graceUntil = 0
   #callsThen = 0
   #calls = 0
   /** A batch that runs again because its keys are known: it has the same calls as the first time. */
@@ -134,16 +138,38 @@ export class SimulatedNode implements Host {
       }
   }
 
+  meet(fault: Fault): void {
+    this.simulation.meet(fault)
+  }
+
   mayOpen(): boolean {
     return this.simulation.leader === this || this.chance.happens(0.1)
   }
 
   opened(): void {
+    this.tookOver()
     this.simulation.tookOver(this)
+  }
+
+  tookOver(): void {
+    this.beginGrace()
+  }
+
+  /** Workers get time to renew before their leases expire. */
+  beginGrace(): void {
+    this.#graceUntil = this.time.now + GRACE_MILLIS
+  }
+
+  mayExpireLeases(): boolean {
+    return this.time.now >= this.#graceUntil
   }
 
   flushing(upTo: number): void {
     this.simulation.tell(() => `${this.name} flushes up to ${upTo}`)
+  }
+
+  wrote(rowChanges: RowChanges): void {
+    this.simulation.wrote(rowChanges)
   }
 
   appending(entry: Appended): Appending {
@@ -187,10 +213,7 @@ export class SimulatedNode implements Host {
     const { tasks, lanes, partitions, tableSettings, instances } = decodeEntry(body)
     if (partitions.length + tableSettings.length > 0) return false
     if (instances.some(([, , , pausedAt]) => pausedAt !== undefined)) return false
-    const { truth } = this.simulation
-    // A request to skip parked partitions changes lanes alone, too.
-    if (lanes.some((lane) => !isDeepStrictEqual(lane, truth.laneWithId(lane.id)))) return false
-    return tasks.every((stored) => {
+    const areTasksSame = tasks.every((stored) => {
       const { taskId, paused, cancelled, sealed, levelBarrier, reruns, settings, failureWindow } = stored
       const task = this.simulation.model.tasks.get(taskId)
       if (task === undefined) return settings === null
@@ -198,6 +221,10 @@ export class SimulatedNode implements Host {
       if (!isSame || task.failureWindow !== failureWindow) return false
       return task.barrier === levelBarrier && reruns.length === 0 && task.isSetTo(settings ?? {})
     })
+    if (!areTasksSame || lanes.length === 0) return areTasksSame
+    // A request to skip parked partitions changes lanes alone, too.
+    const { truth } = this.simulation
+    return lanes.every((lane) => isDeepStrictEqual(lane, truth.laneWithId(lane.id)))
   }
 
   /** The task whose large call-back an entry opens or closes. */

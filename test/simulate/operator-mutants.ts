@@ -4,8 +4,7 @@ import { Order } from '../../packages/server/src/handoff/engine/state/order.ts'
 import { Tables } from '../../packages/server/src/handoff/engine/state/tables.ts'
 import { WaitingPartitions } from '../../packages/server/src/handoff/engine/waiting-partitions.ts'
 import type { StoredTableSettings } from '../../packages/server/src/handoff/stored.ts'
-import { type Mutant, onDisk, patched } from './mutants.ts'
-import { withCalls } from './task-mutants.ts'
+import { type Mutant, onDisk, patched, withCalls } from './mutants.ts'
 
 /** Settings of tables are stored and answered as they are, and are others in memory. */
 const withTables = (change: (settings: StoredTableSettings) => StoredTableSettings): (() => () => void) =>
@@ -53,6 +52,7 @@ export const operatorMutants: readonly Mutant[] = [
   },
   {
     bug: 'a paused instance gets partitions',
+    firstSeed: 10,
     patch: patched(
       InstanceChanges.prototype,
       'pause',
@@ -66,7 +66,7 @@ export const operatorMutants: readonly Mutant[] = [
   },
   {
     bug: 'the pause of an instance is not known after a take-over',
-    firstSeed: 3,
+    firstSeed: 10,
     parts: onDisk(() => ({ pausedInstances: async () => [] })),
   },
   {
@@ -78,23 +78,43 @@ export const operatorMutants: readonly Mutant[] = [
   },
   {
     bug: 'what failed before a take-over does not count towards the pause of its task',
+    firstSeed: 2,
     parts: onDisk((disk) => ({
       openTasks: async (after, limit) =>
         (await disk.openTasks(after, limit)).map((task) => ({ ...task, failureWindow: '' })),
     })),
   },
   {
-    bug: 'a partition that comes back keeps an earlier time',
-    patch: patched(
-      WaitingPartitions.prototype,
-      'add',
-      (add) =>
-        function (this: WaitingPartitions, ...args: never[]) {
-          const [partition] = args as unknown as [Partition]
-          if (partition.outcome === 'released') partition.dueAt = partition.leasedAt
-          return add.apply(this, args)
-        },
-    ),
+    bug: 'a partition whose back-off has ended keeps that time when it is released',
+    firstSeed: 2,
+    patch: () => {
+      const ended = new WeakMap<Partition, number | null>()
+      const restore = [
+        patched(
+          WaitingPartitions.prototype,
+          'serve',
+          (serve) =>
+            function (this: WaitingPartitions, ...args: never[]) {
+              const [partition] = args as unknown as [Partition]
+              ended.set(partition, partition.dueAt)
+              return serve.apply(this, args)
+            },
+        ),
+        patched(
+          WaitingPartitions.prototype,
+          'add',
+          (add) =>
+            function (this: WaitingPartitions, ...args: never[]) {
+              const [partition] = args as unknown as [Partition]
+              if (partition.outcome === 'released') partition.dueAt = ended.get(partition) ?? partition.dueAt
+              return add.apply(this, args)
+            },
+        ),
+      ].map((patch) => patch())
+      return () => {
+        for (const one of restore) one()
+      }
+    },
   },
   {
     bug: 'a fencing token is forgotten at a take-over',

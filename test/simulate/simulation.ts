@@ -1,3 +1,4 @@
+import type { RowChanges } from '../../packages/server/src/handoff/disk.ts'
 import { openEngine } from '../../packages/server/src/handoff/engine/engine-store.ts'
 import type { EngineOptions } from '../../packages/server/src/handoff/engine/runner.ts'
 import type { Policy } from '../../packages/server/src/handoff/rules/policy.ts'
@@ -12,7 +13,7 @@ import { disagree } from './model/disagreement.ts'
 import { Model } from './model/model.ts'
 import { Truth } from './model/truth.ts'
 import { compareViews, readViews, type Shown } from './model/views.ts'
-import { SimulatedNode } from './node.ts'
+import { GRACE_MILLIS, SimulatedNode } from './node.ts'
 import { ReplicatedDatabase } from './replicated-database.ts'
 import { VirtualTime } from './virtual-time.ts'
 
@@ -21,10 +22,32 @@ export interface Parts {
   readonly engine: (options: EngineOptions) => Promise<Store>
 }
 
+/** What is counted, and must occur. */
+export const faults = [
+  'request lost',
+  'request doubled',
+  'answer lost',
+  'process killed',
+  'process frozen',
+  'clock set',
+  'take-over',
+  'clock jumps at a take-over from itself',
+  'database stands still',
+  'sweep queued over an outage',
+  'commits lost',
+  'standby lacks the entry of a staged call-back',
+  'transaction fails',
+  'write fails',
+  'write in doubt',
+  'write late',
+  'read fails',
+] as const
+
+export type Fault = (typeof faults)[number]
+
 const REAL: Parts = { engine: openEngine }
 
 const NODES = ['a', 'b', 'c']
-const GRACE_MILLIS = 100
 const START = 1_780_000_000_000
 
 /**
@@ -40,7 +63,9 @@ export class Simulation {
   #truth: Truth
   readonly policy: Policy
   readonly engine: Parts['engine']
-  readonly faults: { -readonly [Fault in keyof DiskFaults]: number }
+  readonly faults: { -readonly [Share in keyof DiskFaults]: number }
+  /** How often each fault occurred. */
+  readonly met = new Map<Fault, number>()
   /** Tasks with a large call-back that is not closed. */
   readonly staging = new Set<string>()
   /** The trace of events, or null if it is not recorded. */
@@ -53,10 +78,8 @@ export class Simulation {
   operations = 0
   /** The number of calls, answers, take-overs and fail-overs: what the model knows changes only with these. */
   events = 0
-  /** How often the views of a task were compared. */
-  views = 0
-  /** What a standby has, and what was answered until then. */
-  #standby: { readonly commits: number; readonly model: Model } | null = null
+  /** What was answered until replication to a standby stopped. */
+  #standby: Model | null = null
   /** How often a standby has taken over. Each time, all connections are closed. */
   failOvers = 0
   /** The database does not answer until then. */
@@ -99,8 +122,9 @@ export class Simulation {
     this.#failing = failures.pick([0, 0.002, 0.02])
     // In the middle of a transaction.
     const mayFail = () => {
-      if (failures.happens(this.#failing))
-        throw new StoreUnavailable('store_unavailable', 'a transaction failed')
+      if (!failures.happens(this.#failing)) return
+      this.meet('transaction fails')
+      throw new StoreUnavailable('store_unavailable', 'a transaction failed')
     }
     this.#options = {
       policy: this.policy,
@@ -139,6 +163,10 @@ export class Simulation {
     return this.#truth.refresh()
   }
 
+  wrote(rowChanges: RowChanges): void {
+    this.#truth.forget(rowChanges)
+  }
+
   addNode(name: string): SimulatedNode {
     const node = new SimulatedNode(name, this)
     this.#processes.add(node)
@@ -153,8 +181,7 @@ export class Simulation {
     this.#clocks.set(name, (this.#clocks.get(name) ?? 0) + millis)
   }
 
-  /** Workers get time to renew before their leases expire. */
-  beginGrace(): void {
+  #beginGrace(): void {
     this.#graceUntil = this.time.now + GRACE_MILLIS
   }
 
@@ -164,9 +191,13 @@ export class Simulation {
 
   /** The database stands still, and what it is asked waits. */
   beginOutage(millis: number): void {
+    this.meet('database stands still')
     this.tell(() => 'the database stands still')
     this.outageUntil = this.time.now + millis
-    this.time.after(millis, () => this.beginGrace())
+    this.time.after(millis, () => {
+      this.#beginGrace()
+      for (const node of this.nodes) node.beginGrace()
+    })
   }
 
   lead(node: SimulatedNode): void {
@@ -181,25 +212,32 @@ export class Simulation {
 
   /** From now on, a standby gets no more commits. */
   stopReplication(): void {
-    if (this.compare(false)) this.#standby = { commits: this.database.commits, model: copy(this.model) }
+    if (!this.compare(false)) return
+    this.database.stopReplication()
+    this.#standby = copy(this.model)
   }
 
   /** The standby takes over: what was committed since is lost, also if it was answered. */
   failOver(): void {
     const standby = this.#standby
     this.#standby = null
-    if (standby === null || standby.commits === this.database.commits) return
-    this.tell(() => `${this.database.commits - standby.commits} commits are lost`)
-    this.database.failOver(standby.commits)
+    if (standby === null || !this.database.failOver()) return
+    this.meet('commits lost')
+    this.tell(() => 'the last commits are lost')
     this.failOvers += 1
     this.events += 1
-    this.model = standby.model
+    this.model = standby
     this.#truth = new Truth(this.database.db)
     // No process knows what the database has until it takes over.
     this.writer = null
     for (const process of this.#processes) process.forget()
+    const staged = new Set(this.truth.staging())
+    for (const { calls } of this.nodes)
+      for (const { largeTask } of calls)
+        if (largeTask !== null && this.staging.has(largeTask) && !staged.has(largeTask))
+          this.meet('standby lacks the entry of a staged call-back')
     this.staging.clear()
-    for (const taskId of this.truth.staging()) this.staging.add(taskId)
+    for (const taskId of staged) this.staging.add(taskId)
   }
 
   /** All faults end. */
@@ -226,12 +264,17 @@ export class Simulation {
 
   /** What became durable without an answer is known from here on: earlier writers can add nothing more. */
   tookOver(node: SimulatedNode): void {
+    this.meet('take-over')
     this.tell(() => `${node.name} takes over`)
+    const isFromItself = this.writer === node
     this.writer = node
     this.events += 1
     // The leader's clock is that of the database when it took over, also from itself.
-    if (this.chance.happens(this.#jumps)) this.shiftClock(node.name, this.chance.pick([3000, 20_000]))
-    this.beginGrace()
+    if (this.chance.happens(this.#jumps)) {
+      if (isFromItself) this.meet('clock jumps at a take-over from itself')
+      this.shiftClock(node.name, this.chance.pick([3000, 20_000]))
+    }
+    this.#beginGrace()
     try {
       for (const process of this.#processes) {
         for (const append of process.missed()) {
@@ -244,10 +287,11 @@ export class Simulation {
         for (const { append } of process.calls) if (append?.isDurable === true) append.isJudged = true
         if (process.isDead) this.#processes.delete(process)
       }
-      const { truth } = this
+      const { model, truth } = this
+      for (const taskId of model.tasks.keys()) model.unseen.add(taskId)
       this.staging.clear()
       for (const taskId of truth.staging()) this.staging.add(taskId)
-      compareChanged(this.model, truth)
+      compareChanged(model, truth)
     } catch (error) {
       this.fail(error)
     }
@@ -268,19 +312,22 @@ export class Simulation {
     return true
   }
 
-  /** Compares what a node shows of a task with the model, if nothing else happens meanwhile. */
+  /**
+   * Compares what a node shows of a task with the model, if nothing else happens meanwhile and the task or the
+   * memory of the node has changed since the last time.
+   */
   async compareViews(node: SimulatedNode, taskId: string): Promise<void> {
     const isQuiet = () => this.writer === node && node.calls.size === 0 && !this.#isMissingAnswers
-    if (!isQuiet()) return
+    if (!isQuiet() || !this.model.unseen.has(taskId)) return
     const { events } = this
     const shown = (await node.look((store) => readViews(store, taskId))) as Shown | undefined
     const task = this.model.tasks.get(taskId)
     if (shown === undefined || events !== this.events || !isQuiet()) return
     // The steps of a rerun are known only at its end.
     if (task === undefined || !task.isKnown || task.rerunning || this.staging.has(taskId)) return
-    this.views += 1
     try {
       compareViews(task, shown)
+      this.model.unseen.delete(taskId)
     } catch (error) {
       this.fail(error)
     }
@@ -294,6 +341,10 @@ export class Simulation {
 
   fail(error: unknown): void {
     this.failure ??= error instanceof Error ? error : new Error(String(error))
+  }
+
+  meet(fault: Fault): void {
+    this.met.set(fault, (this.met.get(fault) ?? 0) + 1)
   }
 
   tell(text: () => string): void {

@@ -1,23 +1,12 @@
-import { openEngine } from '../../packages/server/src/handoff/engine/engine-store.ts'
 import type { Entry } from '../../packages/server/src/handoff/engine/entry.ts'
 import { Leases } from '../../packages/server/src/handoff/engine/state/leases.ts'
 import { Transaction } from '../../packages/server/src/handoff/engine/transaction.ts'
 import type { EndedAttempt } from '../../packages/server/src/handoff/rules/attempts.ts'
 import type { TaskSettingsChange } from '../../packages/server/src/handoff/rules/policy.ts'
-import type { HandOffBatch, Store } from '../../packages/server/src/handoff/store.ts'
+import type { HandOffBatch } from '../../packages/server/src/handoff/store.ts'
 import type { StoredTask } from '../../packages/server/src/handoff/stored.ts'
-import { type Mutant, onDisk, patched } from './mutants.ts'
+import { type Mutant, onDisk, patched, withCalls } from './mutants.ts'
 import type { Parts } from './simulation.ts'
-
-/** The engine behind a layer that changes its calls. */
-export function withCalls(change: (store: Store) => Partial<Store>): Partial<Parts> {
-  return {
-    engine: async (options) => {
-      const store = await openEngine(options)
-      return Object.assign(store, change(store))
-    },
-  }
-}
 
 /** Pulls other than those that were requested. */
 const withPulls = (change: (pulls: HandOffBatch['pulls']) => HandOffBatch['pulls']): Partial<Parts> =>
@@ -94,7 +83,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'a task has one lease more than its limit',
-    firstSeed: 4,
+    firstSeed: 5,
     parts: withSettings(({ maxLeases, ...settings }) => ({
       ...settings,
       ...(maxLeases == null ? {} : { maxLeases: maxLeases + 1 }),
@@ -102,7 +91,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'a task has one lease less than its limit',
-    firstSeed: 4,
+    firstSeed: 5,
     parts: withSettings(({ maxLeases, ...settings }) => ({
       ...settings,
       ...(maxLeases == null ? {} : { maxLeases: Math.max(1, maxLeases - 1) }),
@@ -110,27 +99,27 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'a limit is not known after a take-over',
-    firstSeed: 4,
+    firstSeed: 5,
     parts: loadedTasks((task) => ({ ...task, settings: { ...task.settings, maxLeases: 1_000_000 } })),
   },
   {
     bug: 'leases from before a take-over do not count towards a limit',
-    firstSeed: 9,
+    firstSeed: 12,
     parts: loadedTasks((task) => ({ ...task, partitions: { ...task.partitions, leased: 0 } })),
   },
   {
     bug: 'a weight is ignored',
-    firstSeed: 15,
+    firstSeed: 32,
     parts: withSettings(({ weight: _weight, ...settings }) => settings),
   },
   {
     bug: 'a weight is not known after a take-over',
-    firstSeed: 15,
+    firstSeed: 32,
     parts: loadedTasks((task) => ({ ...task, settings: { ...task.settings, weight: 1 } })),
   },
   {
     bug: 'the attempts of a task are ignored',
-    firstSeed: 8,
+    firstSeed: 50,
     parts: withSettings(({ maxAttempts: _attempts, ...settings }) => settings),
   },
   {
@@ -175,6 +164,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'a release forgets a lease',
+    firstSeed: 2,
     patch: patched(
       Leases.prototype,
       'heldBy',

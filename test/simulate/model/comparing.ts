@@ -33,6 +33,7 @@ function compareInstance({ pausedInstances }: Model, name: string, truth: Truth)
 
 /** Everything that was ever acknowledged must be stored unchanged. */
 export function compareAll(model: Model, truth: Truth): void {
+  truth.readAgain()
   for (const task of model.tasks.values()) {
     compareTask(task, truth)
     for (const partition of task.all()) comparePartition(partition, truth)
@@ -122,12 +123,13 @@ function comparePartition(partition: ModelPartition, truth: Truth): void {
     disagree(`${nameOf(partition)} is stored with the checkpoint ${checkpoint}, not ${partition.checkpoint}`)
   if (status.outcome !== outcome)
     disagree(`${nameOf(partition)} is stored with the outcome ${status.outcome}, not ${outcome}`)
-  if ((place === 'leased' || place === 'delayed') && status.dueAt !== dueAt)
-    disagree(`${nameOf(partition)} is stored as ${place} until ${status.dueAt} instead of ${dueAt}`)
+  const isDue = place === 'leased' || place === 'delayed' || (place === 'waiting' && line === 'returned')
+  if (status.dueAt !== (isDue ? dueAt : null))
+    disagree(
+      `${nameOf(partition)} is stored as ${place}, ${line}, due at ${status.dueAt} instead of ${dueAt}`,
+    )
   if (place === 'leased' && status.holder !== holder)
     disagree(`${nameOf(partition)} is stored as held by ${status.holder}`)
-  if (place === 'waiting' && status.dueAt !== (line === 'fresh' ? null : dueAt))
-    disagree(`${nameOf(partition)} waits since ${status.dueAt}, not as ${line} since ${dueAt}`)
   if (!isHistory(partition, status.history))
     disagree(
       `${nameOf(partition)} has the history ${JSON.stringify(status.history)}, not ${JSON.stringify(partition.history)}`,

@@ -87,6 +87,7 @@ export function learnRelease(
 
 /** Learns what retention removed and what a rerun made ready, in steps that are not answered yet. */
 export function learnSteps(model: Model, truth: Truth, finishedBefore: number): void {
+  truth.readAgain()
   for (const task of model.tasks.values()) {
     const isOld = task.finishedAt !== null && task.finishedAt < finishedBefore
     const mayBePurged = isOld && task.counts.leased === 0 && !task.purged

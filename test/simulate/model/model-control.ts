@@ -85,7 +85,7 @@ function set(model: Model, { taskId, settings }: SettingsControl): string {
 
 /** Changes the settings of a compute table; returns all of them. */
 export function setTable(
-  { tables, changedTables }: Model,
+  { tables, changedTables, unseen }: Model,
   { table: name, ...change }: TableChange,
 ): TableSettings {
   const table = tables.of(name)
@@ -94,6 +94,7 @@ export function setTable(
     if (change.paused !== undefined) table.paused = change.paused
   })
   changedTables.add(name)
+  for (const { task } of table.lanes) unseen.add(task.taskId)
   return { maxLeases: Number.isFinite(table.maxLeases) ? table.maxLeases : null, paused: table.paused }
 }
 

@@ -43,6 +43,8 @@ export class Model {
   /** Names of tables and of instances. */
   readonly changedTables = new Set<string>()
   readonly changedInstances = new Set<string>()
+  /** Names of the tasks whose views were not compared since they changed. */
+  readonly unseen = new Set<string>()
   /** Verbs of control that were applied, and `self-pause`. */
   readonly changes = new Set<string>()
   readonly leased = new Set<ModelPartition>()
@@ -65,6 +67,7 @@ export class Model {
   conclude(): void {
     for (const task of this.touched) {
       this.changedTasks.add(task)
+      this.unseen.add(task.taskId)
       const isOver = task.cancelled || (task.isDone && !task.rerunning)
       task.finishedAt = isOver ? (task.finishedAt ?? this.now) : null
       this.moveBarrier(task)
@@ -316,6 +319,7 @@ export class Model {
     if (checkpoint === undefined) return
     partition.checkpoint = checkpoint
     this.changed.add(partition)
+    this.touched.add(partition.lane.task)
   }
 
   undo(leaseId: string): boolean {

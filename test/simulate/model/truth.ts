@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { SqlTable } from '../../../packages/server/src/disk/sql-table.ts'
 import { arrayQuery, sqlite } from '../../../packages/server/src/disk/sqlite/dialect.ts'
-import { Entries } from '../../../packages/server/src/disk/sqlite/sqlite-connection.ts'
+import type { RowChanges } from '../../../packages/server/src/handoff/disk.ts'
 import { decodeEntry, type Entry } from '../../../packages/server/src/handoff/engine/entry.ts'
 import type { DoneWithin } from '../../../packages/server/src/handoff/engine/throughput.ts'
 import type { PartitionStatus, StoredPartition } from '../../../packages/server/src/handoff/partition.ts'
@@ -19,16 +19,16 @@ type Done = Readonly<Record<Step, { partitions: number; records: number }>>
 /** What is durable: the rows, and the entries that are not flushed to rows yet. */
 export class Truth {
   readonly #rows: ReturnType<typeof prepare>
-  readonly #log: Entries
-  /** The bodies of the entries. */
-  #bodies: readonly string[] = []
   /** The number of changes to the database, and the last flushed entry, when it was last read. */
   #changes = -1
-  #flushed = -1
-  /** Rows of partitions that count, by lane and index. Only a flush changes them. */
-  readonly #read = new Map<number, StoredPartition>()
-  /** An entry is needed many times before it is flushed, and is decoded once. */
-  #entries = new Map<string, Entry>()
+  #flushed = 0
+  /** Those that are not flushed, by number. Each is read and decoded once. */
+  readonly #entries = new Map<number, Entry>()
+  /** Rows that were read: of lanes, and of partitions that count, by lane and index. Flushes change them. */
+  readonly #lanesRead = new Map<number, StoredLane>()
+  readonly #partitionsRead = new Map<number, StoredPartition>()
+  readonly #placesRead = new Map<number, number>()
+  /** What the entries say. */
   readonly #tasks = new Map<number, StoredTask>()
   readonly #tasksByName = new Map<string, StoredTask>()
   readonly #lanes = new Map<number, StoredLane>()
@@ -37,13 +37,11 @@ export class Truth {
   readonly #checkpoints = new Map<number, string | null>()
   readonly #tableSettings = new Map<string, StoredTableSettings | null>()
   readonly #pausedAt = new Map<string, number | null>()
-  /** What these entries add to the history. */
   #added: DoneWithin[] = []
   #done: Map<number, Done> | null = null
 
   constructor(db: DatabaseSync) {
     this.#rows = prepare(db)
-    this.#log = new Entries(db)
   }
 
   /** To be called before it is used: the database has changed since the last time. */
@@ -51,31 +49,51 @@ export class Truth {
     const [changes, flushed] = this.#rows.changes.get() ?? [0, 0]
     if (changes === this.#changes) return this
     this.#changes = changes
-    if (flushed !== this.#flushed) this.#read.clear()
-    this.#flushed = flushed
     this.#done = null
-    const bodies = this.#log.read().unflushed
-    const known = this.#bodies
-    this.#bodies = bodies
-    // Mostly entries were added, or nothing happened.
-    if (known.every((body, at) => body === bodies[at])) {
-      for (let at = known.length; at < bodies.length; at += 1) this.#add(bodies[at] as string)
-      return this
+    if (flushed !== this.#flushed) this.#forgetFlushed(flushed)
+    let last = flushed
+    for (const number of this.#entries.keys()) last = number
+    const bodies = Map.groupBy(this.#rows.entries.all(last), ([number]) => number)
+    for (const [number, parts] of bodies) {
+      const entry = decodeEntry(Buffer.concat(parts.map(([, , body]) => body)).toString())
+      this.#entries.set(number, entry)
+      this.#add(entry)
     }
-    for (const rowChanges of [this.#tasks, this.#tasksByName, this.#lanes, this.#partitions, this.#keys])
-      rowChanges.clear()
-    this.#checkpoints.clear()
-    this.#tableSettings.clear()
-    this.#pausedAt.clear()
-    this.#added = []
-    const entries = this.#entries
-    this.#entries = new Map()
-    for (const body of bodies) this.#add(body, entries.get(body))
     return this
   }
 
-  #add(body: string, entry: Entry = decodeEntry(body)): void {
-    this.#entries.set(body, entry)
+  /** Reads everything again: other writes than those of flushes remove rows, and a wrong one may change any. */
+  readAgain(): void {
+    this.#changes = -1
+    this.#entries.clear()
+    this.#forgetEntries()
+    for (const read of [this.#lanesRead, this.#partitionsRead, this.#placesRead]) read.clear()
+    this.refresh()
+    for (const row of this.#rows.lanes.all()) this.#lanesRead.set(row.id, row)
+    for (const row of this.#rows.partitions.all()) this.#keep(row, this.laneWithId(row.lane))
+  }
+
+  /** A flush writes these rows. */
+  forget({ lanes, partitions }: RowChanges): void {
+    for (const id of lanes.keys()) this.#lanesRead.delete(id)
+    for (const id of partitions.keys()) this.#partitionsRead.delete(this.#placesRead.get(id) ?? -1)
+  }
+
+  #forgetFlushed(upTo: number): void {
+    this.#flushed = upTo
+    for (const number of this.#entries.keys()) if (number <= upTo) this.#entries.delete(number)
+    this.#forgetEntries()
+    for (const entry of this.#entries.values()) this.#add(entry)
+  }
+
+  #forgetEntries(): void {
+    for (const said of [this.#tasks, this.#tasksByName, this.#lanes, this.#partitions, this.#keys])
+      said.clear()
+    for (const said of [this.#checkpoints, this.#tableSettings, this.#pausedAt]) said.clear()
+    this.#added = []
+  }
+
+  #add(entry: Entry): void {
     for (const task of entry.tasks) {
       this.#tasks.set(task.id, task)
       this.#tasksByName.set(task.taskId, task)
@@ -106,7 +124,11 @@ export class Truth {
   }
 
   laneWithId(id: number): StoredLane | undefined {
-    return this.#lanes.get(id) ?? this.#rows.lane.get(id)
+    const known = this.#lanes.get(id) ?? this.#lanesRead.get(id)
+    if (known !== undefined) return known
+    const row = this.#rows.lane.get(id)
+    if (row !== undefined) this.#lanesRead.set(id, row)
+    return row
   }
 
   /** What the history counts as done within all minutes, and within all hours, of a level. */
@@ -147,12 +169,18 @@ export class Truth {
   }
 
   #rowOf(lane: StoredLane, index: number): StoredPartition | undefined {
-    const key = lane.id * INDEXES + index
-    const known = this.#read.get(key)
-    if (known !== undefined) return known
-    const row = this.#rows.partition.get(lane.id, index)
-    if (row === undefined || row.id > lane.tail) return undefined
-    this.#read.set(key, row)
+    return (
+      this.#partitionsRead.get(placeOf(lane, index)) ??
+      this.#keep(this.#rows.partition.get(lane.id, index), lane)
+    )
+  }
+
+  /** A row counts up to the tail of its lane. */
+  #keep(row: StoredPartition | undefined, lane: StoredLane | undefined): StoredPartition | undefined {
+    if (row === undefined || lane === undefined || row.id > lane.tail) return undefined
+    const place = placeOf(lane, row.index)
+    this.#partitionsRead.set(place, row)
+    this.#placesRead.set(row.id, place)
     return row
   }
 
@@ -218,7 +246,13 @@ function prepare(db: DatabaseSync) {
     ),
     task: finder(db, sqlite.tasks, 'WHERE task_id = ?'),
     taskWithId: finder(db, sqlite.tasks, 'WHERE id = ?'),
+    entries: arrayQuery<[number: number, part: number, body: Uint8Array]>(
+      db,
+      'SELECT number, part, substr(body, 1, size) FROM entry_slot WHERE number > ? ORDER BY number, part',
+    ),
     staging: finder(db, sqlite.tasks, 'WHERE staging IS NOT NULL'),
+    lanes: finder(db, sqlite.lanes, ''),
+    partitions: finder(db, sqlite.partitions, ''),
     lane: finder(db, sqlite.lanes, 'WHERE id = ?'),
     laneOf: finder(db, sqlite.lanes, 'WHERE task = ? AND level = ?'),
     partition: finder(db, sqlite.partitions, 'WHERE lane = ? AND idx = ?'),
@@ -238,6 +272,8 @@ function prepare(db: DatabaseSync) {
 /** More levels than any task has here, and more indexes than any lane. */
 const LEVELS = 1000
 const INDEXES = 1_000_000
+
+const placeOf = ({ id }: StoredLane, index: number): number => id * INDEXES + index
 
 function doneOf(all: Map<number, Done>, task: number, level: number): Done {
   const key = task * LEVELS + level

@@ -44,10 +44,10 @@ export function compareViews(task: ModelTask, { task: shown, partitions }: Shown
   if (facts.finishedAt !== task.finishedAt)
     disagree(`${task.taskId} is shown finished at ${facts.finishedAt} instead of ${task.finishedAt}`)
   compareReported(task, facts)
-  compareCounts(task.taskId, task, [...task.all()], progressView(shown))
+  compareCounts(task.taskId, task, task.all(), progressView(shown))
   for (const lane of shown.lanes) {
     const ofLane = task.lanes.get(lane.level)?.partitions.values() ?? []
-    compareCounts(`${task.taskId}-${lane.level}`, task, [...ofLane], laneView(facts, lane))
+    compareCounts(`${task.taskId}-${lane.level}`, task, ofLane, laneView(facts, lane))
   }
   const kept = [...task.all()].filter(({ purged }) => !purged)
   if (partitions.length !== kept.length)
@@ -77,16 +77,21 @@ function compareReported(task: ModelTask, { reportedRecords, mismatched }: TaskF
 function compareCounts(
   name: string,
   task: ModelTask,
-  of: readonly ModelPartition[],
+  of: Iterable<ModelPartition>,
   { partitions, records }: ProgressView,
 ): void {
+  const expected = new Map(partitionStates.map((state) => [state as string, { partitions: 0, records: 0 }]))
+  for (const partition of of) {
+    const such = expected.get(shownState(partition)) ?? disagree(`${nameOf(partition)} has no state`)
+    such.partitions += 1
+    such.records += partition.descriptor.recordCount
+  }
   for (const state of partitionStates) {
-    const such = of.filter((partition) => shownState(partition) === state)
-    const sum = such.reduce((total, { descriptor }) => total + descriptor.recordCount, 0)
-    if (partitions[state] !== such.length || records[state] !== sum)
+    const such = expected.get(state)
+    if (partitions[state] !== such?.partitions || records[state] !== such.records)
       disagree(
         `${name} is shown with ${partitions[state]} partitions and ${records[state]} records ${state}, ` +
-          `not ${such.length} and ${sum}; its barrier is ${task.barrier ? 'on' : 'off'}`,
+          `not ${JSON.stringify(such)}; its barrier is ${task.barrier ? 'on' : 'off'}`,
       )
   }
 }

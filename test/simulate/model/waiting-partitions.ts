@@ -1,7 +1,7 @@
 import { disagree } from './disagreement.ts'
 import { type ModelLane, type ModelPartition, nameOf } from './model-task.ts'
 import type { Filter } from './partition.ts'
-import { isBlocked, type ModelTables } from './tables.ts'
+import { isBlocked, type ModelTable, type ModelTables } from './tables.ts'
 
 /** The lanes with waiting partitions, and which of these goes first. */
 export class WaitingPartitions {
@@ -68,7 +68,7 @@ export class WaitingPartitions {
    */
   checkIsNext(partition: ModelPartition, { tables }: Filter): void {
     const { lane, line, table } = partition
-    const isByTable = tables !== null || (this.tables.isAnyBlocked && hasBlocked(lane))
+    const isByTable = tables !== null || (this.tables.isAnyBlocked && waits(lane, isBlocked))
     const isPeer = (other: ModelPartition) => !isByTable || other.table === table
     for (const other of lane.returned)
       if (isPeer(other) && (line === 'fresh' || isDueBefore(other, partition)))
@@ -88,17 +88,13 @@ const isDueBefore = (a: ModelPartition, b: ModelPartition): boolean =>
 function hasWanted(lane: ModelLane, { tables, tasks }: Filter, isAnyBlocked: boolean): boolean {
   if (tasks !== null && !tasks.includes(lane.task.taskId)) return false
   if (tables === null && !isAnyBlocked) return true
-  for (const { table } of waitingIn(lane))
-    if ((tables === null || tables.includes(table.name)) && !isBlocked(table)) return true
-  return false
+  return waits(lane, (table) => (tables === null || tables.includes(table.name)) && !isBlocked(table))
 }
 
-function hasBlocked(lane: ModelLane): boolean {
-  for (const { table } of waitingIn(lane)) if (isBlocked(table)) return true
+/** Whether a partition of such a table waits in the lane. */
+function waits({ fresh, freshFrom, returned }: ModelLane, isSuch: (table: ModelTable) => boolean): boolean {
+  for (const { table } of returned) if (isSuch(table)) return true
+  for (let at = freshFrom; at < fresh.length; at += 1)
+    if (isSuch((fresh[at] as ModelPartition).table)) return true
   return false
-}
-
-function* waitingIn({ fresh, freshFrom, returned }: ModelLane): Generator<ModelPartition> {
-  yield* returned
-  for (let at = freshFrom; at < fresh.length; at += 1) yield fresh[at] as ModelPartition
 }

@@ -9,6 +9,11 @@ import type { Disk } from '../../src/handoff/disk.ts'
 class KeptStatements extends DatabaseSync {
   readonly #statements = new Map<string, StatementSync>()
 
+  /** In memory nothing is synced, so how is not set before each write. */
+  override exec(text: string): void {
+    if (!text.startsWith('PRAGMA synchronous')) super.exec(text)
+  }
+
   override prepare(text: string): StatementSync {
     let statement = this.#statements.get(text)
     if (statement === undefined) {
@@ -21,12 +26,11 @@ class KeptStatements extends DatabaseSync {
 
 /** A SQLite database in memory that several nodes share, as they share one in PostgreSQL. */
 export class MemoryDatabase {
-  readonly db: DatabaseSync
+  readonly db: DatabaseSync = new KeptStatements(':memory:')
   #terms = 0
 
-  constructor(db: DatabaseSync = new KeptStatements(':memory:')) {
-    this.db = db
-    migrate(db, 'in memory')
+  constructor() {
+    migrate(this.db, 'in memory')
   }
 
   /** The disk of another node. Each time it is opened, it takes over from the one that was opened last. */
