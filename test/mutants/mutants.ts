@@ -119,14 +119,9 @@ export const mutants: readonly Mutant[] = [
       'lane.tag, dueAt === null ? recordCount : 0,',
     ],
   }),
-  ...mutantsOf(
-    'order',
-    `${engine}/waiting-partitions.ts`,
-    ['packages/server/test/store/sqlite-order.test.ts'],
-    {
-      'the shares of a level that has drained stay unequal': ['    drain(time)\n', ''],
-    },
-  ),
+  ...mutantsOf('order', `${engine}/waiting-partitions.ts`, store, {
+    'the shares of a level that has drained stay unequal': ['    drain(time)\n', ''],
+  }),
   ...mutantsOf('rules', `${rules}/control.ts`, store, {
     'a sealed, finished task can be rerun': ['request.done && task.sealed && isDone(task)', 'false'],
   }),
