@@ -1,4 +1,5 @@
 import type { RowChanges } from '../../../src/handoff/disk.ts'
+import type { Entry } from '../../../src/handoff/engine/entry.ts'
 import { noRowChanges } from '../../../src/handoff/engine/state/unflushed.ts'
 import { type PartitionDescriptor, type PartitionStatus, untouched } from '../../../src/handoff/partition.ts'
 import { noTallies } from '../../../src/handoff/rules/task.ts'
@@ -42,6 +43,27 @@ export const aTask = (id: number, changes: Partial<StoredTask> = {}): StoredTask
   failureWindow: '',
   ...changes,
 })
+
+export const emptyEntry: Entry = {
+  tasks: [],
+  lanes: [],
+  levels: [],
+  partitions: [],
+  keys: [],
+  ranges: [],
+  tables: [],
+  produced: [],
+  instances: [],
+  totals: [],
+  nextIds: null,
+  laneTables: [],
+  outbox: null,
+  throughput: [],
+  audit: [],
+  checkpoints: [],
+  tableSettings: [],
+  at: 0,
+}
 
 export const aLaneTable = (
   lane: number,

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
 import { aTask, byId, NOW, rowChanges, rows } from '../../disk/conformance/builders.ts'
-import { testPolicy } from '../../store/conformance/test-policy.ts'
+import { drivenEngine } from '../../store/driven-store.ts'
 import { MemoryDatabase } from '../../support/memory-database.ts'
 
 test('staged rows are removed after a crash, however many tasks have reruns', async () => {
@@ -15,8 +14,7 @@ test('staged rows are removed after a crash, however many tasks have reruns', as
   await disk.flush(rowChanges({ tasks: byId(...rerunning, staged) }), 0)
   await disk.stage(rows(1, 1, 3))
   expect(left()).toBe(3)
-  const clock = () => NOW
-  const store = await openEngine({ disk, policy: testPolicy, clock, random: () => 0, secret: () => 'a' })
+  const { store } = await drivenEngine(disk)
   expect(left()).toBe(0)
   await store.close()
 })
