@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { partitionsOf, startServiceToTakeAway, workThrough } from './support/service.ts'
+import { workThrough } from '../../packages/client/test/support/work-through.ts'
+import { partitionsOf, startServiceToTakeAway } from './support/service.ts'
 import { accessibilityFaults, unreachable, visit } from './support/visit.ts'
 
 describe('an unavailable service', () => {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { partitionsOf, startService, workThrough } from './support/service.ts'
+import { workThrough } from '../../packages/client/test/support/work-through.ts'
+import { partitionsOf, startService } from './support/service.ts'
 import { accessibilityFaults, overflow, visit } from './support/visit.ts'
 
 describe('an operator', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { partitionsOf, startService, workThrough } from './support/service.ts'
+import { workThrough } from '../../packages/client/test/support/work-through.ts'
+import { partitionsOf, startService } from './support/service.ts'
 import { visit } from './support/visit.ts'
 
 describe('a link', () => {

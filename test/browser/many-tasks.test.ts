@@ -1,7 +1,8 @@
 import type { BatonClient } from '@baton/client'
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import { partitionsOf, startService, workThrough } from './support/service.ts'
+import { workThrough } from '../../packages/client/test/support/work-through.ts'
+import { partitionsOf, startService } from './support/service.ts'
 import { visit } from './support/visit.ts'
 
 const figure = (page: Page, name: string) => page.locator('.figure').filter({ hasText: name })

@@ -2,7 +2,8 @@ import { BatonClient, Worker } from '@baton/client'
 import { checkCallBack } from '@baton/protocol'
 import type { Page } from 'playwright-core'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { partitionsOf, startService, startServiceToTakeAway, workThrough } from './support/service.ts'
+import { workThrough } from '../../packages/client/test/support/work-through.ts'
+import { partitionsOf, startService, startServiceToTakeAway } from './support/service.ts'
 import { listenTo, unreachable, visit } from './support/visit.ts'
 
 describe('the overview', () => {

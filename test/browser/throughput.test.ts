@@ -1,10 +1,11 @@
 import { join } from 'node:path'
 import { BatonClient } from '@baton/client'
 import { describe, expect, test } from 'vitest'
+import { workThrough } from '../../packages/client/test/support/work-through.ts'
 import { openAt } from '../../packages/server/test/archive/stores.ts'
 import { leaseOf, settlement, some } from '../../packages/server/test/store/conformance/driver.ts'
 import { testFolder } from '../support/test-folder.ts'
-import { startService, workThrough } from './support/service.ts'
+import { startService } from './support/service.ts'
 import { accessibilityFaults, overflow, visit } from './support/visit.ts'
 
 const MINUTE = 60_000

@@ -10,6 +10,7 @@ import { testFolder } from '../../../test/support/test-folder.ts'
 import { until } from '../../../test/support/until.ts'
 import { descriptors } from '../../client/test/support/descriptors.ts'
 import { startService } from '../../client/test/support/service.ts'
+import { workThrough } from '../../client/test/support/work-through.ts'
 import { exitCodes } from '../src/errors.ts'
 import { baton, startBaton } from './support/baton.ts'
 
@@ -19,8 +20,7 @@ async function scene() {
   const client = new BatonClient(url)
   const finish = async (taskId: string) => {
     await client.callBack(descriptors(taskId, 1))
-    const { partitions } = await client.pull()
-    await client.settle([{ leaseId: partitions[0]?.lease?.id ?? '', outcome: 'done' }])
+    await workThrough(client, 1, { outcome: 'done' })
   }
   const state = join(folder, 'state.json')
   const log = join(folder, 'log')
