@@ -1,4 +1,4 @@
-import type { RowChanges } from '../../../src/handoff/disk.ts'
+import type { Disk, RowChanges } from '../../../src/handoff/disk.ts'
 import type { Entry } from '../../../src/handoff/engine/entry.ts'
 import { noRowChanges } from '../../../src/handoff/engine/state/unflushed.ts'
 import { type PartitionDescriptor, type PartitionStatus, untouched } from '../../../src/handoff/partition.ts'
@@ -143,6 +143,10 @@ export const rowChanges = (changes: Partial<RowChanges> = {}): RowChanges => ({
   ...noRowChanges(),
   ...changes,
 })
+
+/** Writes rows of which no entry is left. */
+export const write = (disk: Pick<Disk, 'flush'>, changes: Partial<RowChanges>): Promise<void> =>
+  disk.flush(rowChanges(changes), 0)
 
 export const byId = <Image extends { readonly id: number }>(...all: Image[]): Map<number, Image> =>
   new Map(all.map((row) => [row.id, row]))

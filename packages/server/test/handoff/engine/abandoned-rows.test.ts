@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { aTask, byId, NOW, rowChanges, rows } from '../../disk/conformance/builders.ts'
+import { aTask, byId, NOW, rows, write } from '../../disk/conformance/builders.ts'
 import { drivenEngine } from '../../store/driven-store.ts'
 import { MemoryDatabase } from '../../support/memory-database.ts'
 
@@ -11,7 +11,7 @@ test('staged rows are removed after a crash, however many tasks have reruns', as
   const reruns = [{ only: null, begunAt: NOW, level: 0, index: -1 }]
   const rerunning = Array.from({ length: 1000 }, (_, at) => aTask(at + 1, { reruns }))
   const staged = aTask(1001, { staging: { first: 1, last: 3 } })
-  await disk.flush(rowChanges({ tasks: byId(...rerunning, staged) }), 0)
+  await write(disk, { tasks: byId(...rerunning, staged) })
   await disk.stage(rows(1, 1, 3))
   expect(left()).toBe(3)
   const { store } = await drivenEngine(disk)
