@@ -4,6 +4,7 @@ import { noRowChanges } from '../../../src/handoff/engine/state/unflushed.ts'
 import { type PartitionDescriptor, type PartitionStatus, untouched } from '../../../src/handoff/partition.ts'
 import { noTallies } from '../../../src/handoff/rules/task.ts'
 import type { StoredLane, StoredLaneTable, StoredTask } from '../../../src/handoff/stored.ts'
+import { type InstanceDetails, noTotals } from '../../../src/handoff/views/queries.ts'
 
 /** A day in 2026; a round number makes failures readable. */
 export const NOW = 1_780_000_000_000
@@ -122,6 +123,24 @@ export const aRow = (
 
 export const rows = (lane: number, first: number, count: number): PartitionDescriptor[] =>
   Array.from({ length: count }, (_, at) => aRow(first + at, lane))
+
+/** A worker as views show it. */
+export const anInstance = (changes: Partial<InstanceDetails> = {}): InstanceDetails => ({
+  instanceId: 'w',
+  role: 'worker',
+  firstSeenAt: NOW,
+  lastSeenAt: NOW,
+  totals: noTotals(),
+  leases: 0,
+  lostUnlessSeenSince: null,
+  pausedAt: null,
+  silentAfterMillis: null,
+  leadsSince: null,
+  node: null,
+  now: NOW,
+  tasks: [],
+  ...changes,
+})
 
 export const status = (changes: Partial<PartitionStatus> = {}): PartitionStatus => ({
   ...untouched(),
