@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, expect, test } from 'vitest'
+import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
 import { FinishedWork } from '../../../src/handoff/engine/finished-work.ts'
 import { InstanceChanges } from '../../../src/handoff/engine/instance-changes.ts'
 import { Runner } from '../../../src/handoff/engine/runner.ts'
@@ -20,7 +21,8 @@ import { Transaction } from '../../../src/handoff/engine/transaction.ts'
 import { WaitingPartitions } from '../../../src/handoff/engine/waiting-partitions.ts'
 import { mayServe } from '../../../src/handoff/rules/task.ts'
 import { RandomLife, seeded } from '../../archive/random-states.ts'
-import { drivenEngine } from '../../store/driven-store.ts'
+import { Driver } from '../../store/conformance/driver.ts'
+import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
 import { MemoryDatabase } from '../../support/memory-database.ts'
 import { fuzzSeed } from '../../support/mutation.ts'
 import { recountIn } from '../../support/recount.ts'
@@ -101,6 +103,7 @@ test.each(SEEDS)('a transaction that fails at any point leaves memory as it was:
   failAt(WaitingPartitions.prototype, changing(WaitingPartitions.prototype, ['constructor']))
   const random = seeded(seed)
   const counted = failSometimes(random)
+  const clock = new TestClock()
   const database = new MemoryDatabase()
   const disk = database.disk()
   const reads = new Proxy(disk, {
@@ -119,7 +122,10 @@ test.each(SEEDS)('a transaction that fails at any point leaves memory as it was:
     },
   })
   let secrets = 0
-  const driver = await drivenEngine(reads, {
+  const store = await openEngine({
+    disk: reads,
+    policy: testPolicy,
+    clock: clock.now,
     random: () => {
       point()
       return random()
@@ -132,6 +138,7 @@ test.each(SEEDS)('a transaction that fails at any point leaves memory as it was:
     // Small, so that rows are also flushed, read, and dropped.
     limits: { flushRows: 40, flushEntries: 10, partitions: 60, keys: 5, largeCallBack: 6, piece: 3 },
   })
+  const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, clock)
   const life = new RandomLife(driver, seed)
   await life.live(STEPS / 2)
   await life.beTold()
