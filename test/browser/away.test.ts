@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { partitionsOf, startServiceToTakeAway, workThrough } from './support/service.ts'
+import { workThrough } from '../../packages/client/test/support/work-through.ts'
+import { partitionsOf, startServiceToTakeAway } from './support/service.ts'
 import { accessibilityFaults, unreachable, visit } from './support/visit.ts'
 
 describe('an unavailable service', () => {
@@ -20,12 +21,15 @@ describe('an unavailable service', () => {
     expect(await row.getByText(/left$|records\/s/).count()).toBe(0)
     const eta = page.locator('.figure').filter({ hasText: 'All done in' })
     expect(await eta.innerText()).toMatch(/–\s+not connected/)
+    const pace = page.locator('.figure').filter({ hasText: 'Records per second' })
+    expect(await pace.innerText()).toMatch(/–\s+not connected/)
     expect(await accessibilityFaults(page)).toEqual([])
     await restart()
     await banner.waitFor({ state: 'detached' })
     // The pace is measured anew from the start of a service, and an estimate needs five partitions of it.
     await workThrough(client, 5, { outcome: 'done' })
     await row.getByText(/left$/).waitFor()
+    await page.getByText('over the last seconds').waitFor()
   })
 
   test('is explained on the page of a task and after a failed action', async () => {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { partitionsOf, startService, workThrough } from './support/service.ts'
+import { workThrough } from '../../packages/client/test/support/work-through.ts'
+import { partitionsOf, startService } from './support/service.ts'
 import { accessibilityFaults, overflow, visit } from './support/visit.ts'
 
 describe('an operator', () => {
@@ -27,17 +28,6 @@ describe('an operator', () => {
     await row.getByRole('button', { name: 'Retry orders-0-0' }).click()
     await page.getByText('No partition is parked.').waitFor()
     expect(await client.task('orders')).toMatchObject({ state: 'open', partitions: { parked: 0, ready: 2 } })
-  })
-
-  test('retries everything that is parked at once', async () => {
-    const { url, client } = await startService()
-    await client.callBack(partitionsOf('orders', [3]))
-    await workThrough(client, 3, { outcome: 'failed', reason: 'no', final: true })
-    const page = await visit(`${url}/#/tasks/orders`)
-    await page.getByText('Stalled', { exact: true }).waitFor()
-    await page.getByRole('button', { name: 'Retry all parked' }).click()
-    await page.getByText('3 partitions retried').waitFor()
-    await page.getByText('Open', { exact: true }).waitFor()
   })
 
   test('sees for which reasons partitions are parked, and retries those of one', async () => {
@@ -75,19 +65,7 @@ describe('an operator', () => {
     })
   })
 
-  test('seals a task with the expected number of partitions', async () => {
-    const { url, client } = await startService()
-    await client.callBack(partitionsOf('orders', [2]))
-    const page = await visit(`${url}/#/tasks/orders`)
-    await page.getByRole('button', { name: 'Seal…' }).click()
-    const dialog = page.getByRole('dialog', { name: 'Seal this task?' })
-    await dialog.getByRole('textbox').fill('5')
-    await dialog.getByRole('button', { name: 'Seal' }).click()
-    await page.getByText('3 partitions are missing').waitFor()
-    expect(await client.task('orders')).toMatchObject({ sealed: true, expectedPartitions: 5 })
-  })
-
-  test('gets an error for a number that cannot be parsed', async () => {
+  test('seals a task with the expected number of partitions, after an error for what cannot be one', async () => {
     const { url, client } = await startService()
     await client.callBack(partitionsOf('orders', [2]))
     const page = await visit(`${url}/#/tasks/orders`)
@@ -132,18 +110,6 @@ describe('an operator', () => {
     await page.getByText('Level 0: 2–3 (2 missing)').waitFor()
     await page.getByText('Workers reported 10 records fewer than were declared').click()
     await page.getByRole('cell', { name: '−10' }).waitFor()
-  })
-
-  test('sees the partitions that a worker holds', async () => {
-    const { url, client } = await startService()
-    await client.callBack(partitionsOf('orders', [3]))
-    await client.pull({ batch: 2 })
-    const page = await visit(url)
-    await page.getByRole('link', { name: 'browser-test' }).click()
-    await page.getByRole('rowheader', { name: 'orders-0-1' }).waitFor()
-    await page.getByText('2 live leases').waitFor()
-    await page.getByRole('link', { name: 'orders' }).first().click()
-    await page.getByRole('heading', { name: 'orders' }).waitFor()
   })
 
   test('lets the barrier ignore parked partitions', async () => {

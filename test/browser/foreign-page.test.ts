@@ -1,8 +1,6 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
+import { localServer } from '../support/local-server.ts'
 import { until } from '../support/until.ts'
 import { OTHER_NAMES, sharedChromium } from './support/chromium.ts'
 import { partitionsOf, startService } from './support/service.ts'
@@ -36,17 +34,11 @@ async function newPage(): Promise<Page> {
 
 /** A page of another origin. */
 async function openPage(html: string): Promise<Page> {
-  const server = createServer((_request, response) =>
+  const { port } = await localServer((_request, response) =>
     response.setHeader('content-type', 'text/html').end(html),
   )
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
   const page = await newPage()
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  await page.goto(`http://${ELSEWHERE}:${(server.address() as AddressInfo).port}/`)
+  await page.goto(`http://${ELSEWHERE}:${port}/`)
   return page
 }
 

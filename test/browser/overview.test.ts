@@ -2,8 +2,9 @@ import { BatonClient, Worker } from '@baton/client'
 import { checkCallBack } from '@baton/protocol'
 import type { Page } from 'playwright-core'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { partitionsOf, startService, startServiceToTakeAway, workThrough } from './support/service.ts'
-import { listenTo, unreachable, visit } from './support/visit.ts'
+import { workThrough } from '../../packages/client/test/support/work-through.ts'
+import { partitionsOf, startService } from './support/service.ts'
+import { listenTo, visit } from './support/visit.ts'
 
 describe('the overview', () => {
   test('shows a new user how to call back, with a command that works', async () => {
@@ -133,22 +134,6 @@ describe('the overview', () => {
     await page.getByRole('link', { name: 'orders' }).click()
     await page.getByText('The rest done in').waitFor()
     await page.getByText('except 1 parked').waitFor()
-  })
-
-  test('shows no throughput while disconnected, and continues when the service is back', async () => {
-    const { url, stop, restart, client } = await startServiceToTakeAway()
-    await client.callBack(partitionsOf('orders', [2]))
-    const page = await visit(url, { expected: unreachable })
-    await page.getByText('over the last seconds').waitFor()
-    await stop()
-    await page.getByText('Connection lost, retrying').waitFor()
-    const pace = page.locator('.figure').filter({ hasText: 'not connected' })
-    await pace.getByText('–').waitFor()
-    await restart()
-    await page.getByText('Live', { exact: true }).waitFor()
-    await client.callBack(partitionsOf('clicks', [1]))
-    await page.getByRole('link', { name: 'clicks' }).waitFor()
-    await page.getByText('over the last seconds').waitFor()
   })
 
   test('shows no numbers before the first answer', async () => {

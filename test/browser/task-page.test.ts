@@ -1,6 +1,7 @@
 import { BatonClient } from '@baton/client'
 import { describe, expect, test } from 'vitest'
-import { partitionsOf, startService, workThrough } from './support/service.ts'
+import { workThrough } from '../../packages/client/test/support/work-through.ts'
+import { partitionsOf, startService } from './support/service.ts'
 import { accessibilityFaults, overflow, visit } from './support/visit.ts'
 
 /** Two levels: one is done but for a parked partition, of the other one partition is leased. */

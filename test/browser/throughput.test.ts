@@ -1,10 +1,11 @@
 import { join } from 'node:path'
 import { BatonClient } from '@baton/client'
 import { describe, expect, test } from 'vitest'
+import { workThrough } from '../../packages/client/test/support/work-through.ts'
 import { openAt } from '../../packages/server/test/archive/stores.ts'
-import { leaseOf, settlement, some } from '../../packages/server/test/store/conformance/driver.ts'
+import { some } from '../../packages/server/test/store/conformance/driver.ts'
 import { testFolder } from '../support/test-folder.ts'
-import { startService, workThrough } from './support/service.ts'
+import { partitionsOf, startService } from './support/service.ts'
 import { accessibilityFaults, overflow, visit } from './support/visit.ts'
 
 const MINUTE = 60_000
@@ -16,11 +17,7 @@ async function storeWithPast(): Promise<string> {
   await driver.callBack('orders', [...some(0, 600, { recordCount: 1000 }), ...some(1, 40)])
   for (let minute = 0; minute < 290; minute += 10) {
     const { partitions } = await driver.pull({ batch: 4 + (minute % 40) })
-    const settlements = partitions.map(({ lease }) => ({
-      lease: leaseOf(lease?.id ?? ''),
-      reported: settlement(),
-    }))
-    await driver.batch({ settles: [{ instance: null, settlements }] })
+    await driver.settleAll(partitions)
     driver.clock.advance(10 * MINUTE)
   }
   await driver.store.close()
@@ -60,15 +57,7 @@ describe('the history of a task', () => {
 
   test('is not shown for a task without done partitions', async () => {
     const { url, client } = await startService()
-    await client.callBack([
-      {
-        taskId: 'orders',
-        computeTableName: 'results.orders',
-        partition_name: 'orders-0-0',
-        record_count: 5,
-        priorityLevel: 0,
-      },
-    ])
+    await client.callBack(partitionsOf('orders', [1]))
     const page = await visit(`${url}/#/tasks/orders`)
     await page.getByRole('rowheader', { name: 'orders-0-0' }).waitFor()
     expect(await page.getByRole('region', { name: 'Done per minute' }).count()).toBe(0)

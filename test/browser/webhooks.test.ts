@@ -1,10 +1,11 @@
 import type { Page } from 'playwright-core'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, test } from 'vitest'
+import { workThrough } from '../../packages/client/test/support/work-through.ts'
 import { Receiver } from '../../packages/server/test/webhooks/support/receiver.ts'
 import { tokenNamed, tokensFile } from '../support/tokens-file.ts'
 import { until } from '../support/until.ts'
-import { partitionsOf, type RunningService, startService, workThrough } from './support/service.ts'
+import { partitionsOf, type RunningService, startService } from './support/service.ts'
 import { accessibilityFaults, overflow, visit } from './support/visit.ts'
 
 const start = () => startService('--webhook-networks', '127.0.0.0/8', '--webhook-backoff-seconds', '0.01')

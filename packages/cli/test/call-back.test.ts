@@ -1,9 +1,8 @@
 import { execFile, execFileSync } from 'node:child_process'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { BatonClient } from '@baton/client'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { localServer } from '../../../test/support/local-server.ts'
 import { programArguments } from '../../../test/support/programs.ts'
 import { until } from '../../../test/support/until.ts'
 import { descriptors } from '../../client/test/support/descriptors.ts'
@@ -289,14 +288,10 @@ describe('baton call-back', () => {
 /** Answers this many requests, then disconnects at each. */
 async function goesAwayAfter(requests: number, answer: object): Promise<string> {
   let left = requests
-  const server = createServer((request, response) => {
+  const { url } = await localServer((request, response) => {
     left -= 1
     if (left < 0) request.socket.destroy()
     else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return url
 }

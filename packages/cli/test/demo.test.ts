@@ -10,11 +10,7 @@ test('the demo shows tasks that move, and leaves nothing behind', async () => {
   // The demo must not use the settings of a real service.
   const env = { TMPDIR: folder, BATON_TOKENS_FILE: '/nowhere', BATON_URL: 'http://127.0.0.1:1' }
   const demo = startBaton(['demo'], { env })
-  let printed = ''
-  demo.process.stdout?.on('data', (chunk: Buffer) => {
-    printed += chunk
-  })
-  const url = await until(() => /http:\S+/.exec(printed)?.[0])
+  const url = await until(() => /http:\S+/.exec(demo.stdout)?.[0])
   const client = new BatonClient(url)
   await until(async () => (await client.totals()).partitions.done > 0)
   const crashing = () => client.instanceStatus('loader-crashing').catch(() => undefined)

@@ -3,14 +3,14 @@ import { expect, test } from 'vitest'
 import { until } from '../../../test/support/until.ts'
 import { descriptors } from '../../client/test/support/descriptors.ts'
 import { startService } from '../../client/test/support/service.ts'
+import { workThrough } from '../../client/test/support/work-through.ts'
 import { baton } from './support/baton.ts'
 
 test('a purged task is shown as such', async () => {
   const { url } = await startService('--retention-days', '0')
   const client = new BatonClient(url)
   await client.callBack(descriptors('old', 2))
-  const { partitions } = await client.pull({ batch: 2 })
-  await client.settle(partitions.map(({ lease }) => ({ leaseId: lease?.id ?? '', outcome: 'done' })))
+  await workThrough(client, 2, { outcome: 'done' })
   // Retention runs right after a control request, and every ten seconds otherwise.
   await client.seal('old')
   await until(async () => (await client.task('old')).purgedAt !== null)

@@ -1,15 +1,14 @@
-import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { BatonClient } from '@baton/client'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { localServer } from '../../../test/support/local-server.ts'
 import { testFolder } from '../../../test/support/test-folder.ts'
 import { until } from '../../../test/support/until.ts'
 import { descriptors } from '../../client/test/support/descriptors.ts'
 import { startService } from '../../client/test/support/service.ts'
+import { workThrough } from '../../client/test/support/work-through.ts'
 import { exitCodes } from '../src/errors.ts'
 import { baton, startBaton } from './support/baton.ts'
 
@@ -19,8 +18,7 @@ async function scene() {
   const client = new BatonClient(url)
   const finish = async (taskId: string) => {
     await client.callBack(descriptors(taskId, 1))
-    const { partitions } = await client.pull()
-    await client.settle([{ leaseId: partitions[0]?.lease?.id ?? '', outcome: 'done' }])
+    await workThrough(client, 1, { outcome: 'done' })
   }
   const state = join(folder, 'state.json')
   const log = join(folder, 'log')
@@ -55,7 +53,7 @@ describe('baton on', () => {
     const { url, client, args } = await scene()
     await client.subscriptions.create({ types: ['task.done'] })
     let losses = 0
-    const proxy = createServer(async (request, response) => {
+    const { url: flaky } = await localServer(async (request, response) => {
       const body = await text(request)
       const { method = '', headers } = request
       const sent = body === '' ? {} : { body, headers: { 'content-type': headers['content-type'] ?? '' } }
@@ -65,10 +63,7 @@ describe('baton on', () => {
         losses += 1
         response.destroy()
       } else response.writeHead(answer.status).end(said)
-    }).listen(0, '127.0.0.1')
-    await once(proxy, 'listening')
-    onTestFinished(() => void proxy.close().closeAllConnections())
-    const flaky = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+    })
     const { code } = await baton([...args('--once'), '--', 'true'], { url: flaky })
     expect({ code, losses }).toEqual({ code: 0, losses: 1 })
     expect(await client.subscriptions.list()).toHaveLength(2)
@@ -119,13 +114,10 @@ describe('baton on', () => {
   test('reports deleted events once, not at every poll', async () => {
     const { state, args } = await scene()
     let polls = 0
-    const service = createServer((_, response) => {
+    const { url } = await localServer((_, response) => {
       polls += 1
       response.end(JSON.stringify({ events: [], next: '1', missed: true }))
-    }).listen(0, '127.0.0.1')
-    onTestFinished(() => void service.close().closeAllConnections())
-    await once(service, 'listening')
-    const url = `http://127.0.0.1:${(service.address() as AddressInfo).port}`
+    })
     const stored = { url, types: ['task.done'], taskPrefix: '', subscription: 'sub_1', after: '1' }
     await writeFile(state, JSON.stringify(stored))
     const going = startBaton([...args(), '--', 'true'], { url })

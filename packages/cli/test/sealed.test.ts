@@ -2,6 +2,7 @@ import { BatonClient } from '@baton/client'
 import { describe, expect, test } from 'vitest'
 import { descriptors } from '../../client/test/support/descriptors.ts'
 import { sharedService } from '../../client/test/support/service.ts'
+import { workThrough } from '../../client/test/support/work-through.ts'
 import { baton } from './support/baton.ts'
 
 describe('a task that is sealed before all of it was called back', () => {
@@ -10,8 +11,7 @@ describe('a task that is sealed before all of it was called back', () => {
   async function doneTask(taskId: string): Promise<void> {
     const client = new BatonClient(service().url)
     await client.callBack(descriptors(taskId, 3))
-    const { partitions } = await client.pull({ batch: 3 })
-    await client.settle(partitions.map(({ lease }) => ({ leaseId: lease?.id ?? '', outcome: 'done' })))
+    await workThrough(client, 3, { outcome: 'done' })
   }
 
   test('is reported as incomplete when it is sealed, also in JSON', async () => {

@@ -1,7 +1,5 @@
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { localServer } from '../../../test/support/local-server.ts'
 import { descriptors } from '../../client/test/support/descriptors.ts'
 import { startService } from '../../client/test/support/service.ts'
 import { baton } from './support/baton.ts'
@@ -41,7 +39,7 @@ describe('an unreachable service', () => {
   })
 
   test('that accepts connections but does not answer is given up in the requested time', async () => {
-    const url = await listening(createServer(() => {}))
+    const { url } = await localServer(() => {})
     const tasks = await baton(['tasks', '--timeout', '1'], { url })
     expect(tasks).toMatchObject({ code: 5, stderr: expect.stringContaining('did not answer within 1 s') })
     const wait = await baton(['wait', 'orders', '--for', '0.5'], { url })
@@ -62,7 +60,7 @@ describe('an unreachable service', () => {
 
   test('behind a proxy that answers for it is retried, and reported in two lines', async () => {
     const page = '<html>\r\n<body>\u001b[31m502 Bad Gateway</body>\r\n</html>\r\n'
-    const url = await listening(createServer((_, response) => response.writeHead(502).end(page)))
+    const { url } = await localServer((_, response) => response.writeHead(502).end(page))
     const { code, stderr } = await baton(['tasks', '--timeout', '0'], { url })
     expect(stderr).toBe(
       'baton: the answer is not from Baton: status 502 with <html> <body> [31m502 Bad Gateway</body> </html>\n' +
@@ -101,13 +99,6 @@ describe('an unreachable service', () => {
 })
 
 /** A web server that does not know the requested paths, with its own error page. */
-function notBaton(): Promise<string> {
-  return listening(createServer((_, response) => response.writeHead(404).end('<html>Not Found</html>')))
-}
-
-async function listening(server: Server): Promise<string> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close().closeAllConnections())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+async function notBaton(): Promise<string> {
+  return (await localServer((_, response) => response.writeHead(404).end('<html>Not Found</html>'))).url
 }

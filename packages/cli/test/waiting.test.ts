@@ -4,6 +4,7 @@ import { RestartableService } from '../../../test/support/restartable-service.ts
 import { until } from '../../../test/support/until.ts'
 import { descriptors } from '../../client/test/support/descriptors.ts'
 import { startService } from '../../client/test/support/service.ts'
+import { workThrough } from '../../client/test/support/work-through.ts'
 import { exitCodes } from '../src/errors.ts'
 import { waitText } from '../src/show/progress.ts'
 import { baton, startBaton } from './support/baton.ts'
@@ -80,12 +81,8 @@ describe('baton wait', () => {
     const client = new BatonClient(service.url)
     await client.callBack(descriptors('orders', 1))
     const wait = waiting(service.url, 'orders')
-    let said = ''
-    wait.process.stderr?.on('data', (bytes) => {
-      said += bytes
-    })
     await service.kill()
-    await until(() => said.includes('retrying until the service is available'))
+    await until(() => wait.stderr.includes('retrying until the service is available'))
     await service.startAgain()
     const other = waiting(service.url, 'orders')
     await settleAll(client)
@@ -93,11 +90,7 @@ describe('baton wait', () => {
     await other.ended
     await service.kill()
     const endless = waiting(service.url, 'orders')
-    let heard = ''
-    endless.process.stderr?.on('data', (bytes) => {
-      heard += bytes
-    })
-    await until(() => heard.includes('retrying until the service is available'))
+    await until(() => endless.stderr.includes('retrying until the service is available'))
     endless.ctrlC()
     expect(await endless.ended).toMatchObject({ code: exitCodes.interrupted })
   })
@@ -106,8 +99,7 @@ describe('baton wait', () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('a', 4))
-    const { partitions } = await client.pull({ batch: 1 })
-    await client.settle([{ leaseId: partitions[0]?.lease?.id ?? '', outcome: 'done' }])
+    await workThrough(client, 1, { outcome: 'done' })
     const task = await client.task('a')
     expect(waitText([task])).toMatch(/25 ?%.*open/)
     expect(waitText([task, null])).toContain('0 of 2 tasks')

@@ -12,16 +12,12 @@ describe('watching a task', () => {
     const client = new BatonClient(url)
     await client.callBack(descriptors('good', 2))
     const watching = startBaton(['tasks', 'good', '--watch', '--json', '--interval', '0.1'], { url })
-    let seen = ''
-    watching.process.stdout?.on('data', (bytes) => {
-      seen += bytes
-    })
-    await until(() => seen.includes('"ready":2'))
+    await until(() => watching.stdout.includes('"ready":2'))
     const { partitions } = await client.pull({ batch: 2 })
-    await until(() => seen.includes('"leased":2'))
+    await until(() => watching.stdout.includes('"leased":2'))
     await client.settle(partitions.map(({ lease }) => ({ leaseId: lease?.id ?? '', outcome: 'done' })))
     expect(await watching.ended).toMatchObject({ code: 0 })
-    const looks = seen
+    const looks = watching.stdout
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line).state)
@@ -38,17 +34,13 @@ describe('watching a task', () => {
     const client = new BatonClient(url)
     await client.callBack(descriptors('piped', 2))
     const watching = startBaton(['tasks', 'piped', '--watch', '--interval', '0.1'], { url })
-    let seen = ''
-    watching.process.stdout?.on('data', (bytes) => {
-      seen += bytes
-    })
-    await until(() => seen.includes('0 of 2 partitions'))
+    await until(() => watching.stdout.includes('0 of 2 partitions'))
     const { partitions } = await client.pull({ batch: 2 })
-    await until(() => seen.includes('2 leased'))
+    await until(() => watching.stdout.includes('2 leased'))
     await client.settle(partitions.map(({ lease }) => ({ leaseId: lease?.id ?? '', outcome: 'done' })))
     expect(await watching.ended).toMatchObject({ code: 0 })
     const line = (rest: string) => expect.stringMatching(new RegExp(`^\\d\\d:\\d\\d:\\d\\d piped ${rest}`))
-    expect(seen.trimEnd().split('\n')).toEqual([
+    expect(watching.stdout.trimEnd().split('\n')).toEqual([
       line('open, 0% done, 0 of 2 partitions$'),
       line('open, 0% done, 0 of 2 partitions, 2 leased'),
       line('done, 100% done, 2 of 2 partitions'),
@@ -76,24 +68,16 @@ describe('watching a task', () => {
     const client = new BatonClient(service.url)
     await client.callBack(descriptors('orders', 1))
     const watching = startBaton(['tasks', '--watch', '--json', '--interval', '0.1'], { url: service.url })
-    let seen = ''
-    watching.process.stdout?.on('data', (bytes) => {
-      seen += bytes
-    })
-    await until(() => seen.includes('orders'))
-    let noted = ''
-    watching.process.stderr?.on('data', (bytes) => {
-      noted += bytes
-    })
+    await until(() => watching.stdout.includes('orders'))
     await service.kill()
-    await until(() => noted.includes('cannot be reached'))
+    await until(() => watching.stderr.includes('cannot be reached'))
     await service.startAgain()
     await client.callBack(descriptors('later', 1))
-    await until(() => seen.includes('later'))
+    await until(() => watching.stdout.includes('later'))
     watching.ctrlC()
     expect(await watching.ended).toMatchObject({ code: 0 })
     expect(
-      noted
+      watching.stderr
         .trim()
         .split('\n')
         .map((line) => JSON.parse(line)),

@@ -57,19 +57,17 @@ describe('at-most-once delivery', () => {
     const scratch = new Scratch()
     const script = 'echo begun > "$OUT/begun"; exec sleep 1000'
     const working = startBaton(['work', '--', 'sh', '-c', script], { url, env: { OUT: scratch.path } })
-    let stderr = ''
-    working.process.stderr?.on('data', (bytes) => {
-      stderr += bytes
-    })
     await until(() => scratch.lines('begun').length === 1)
     working.ctrlC()
     await until(() =>
-      stderr.includes('finishing 1 partition; Ctrl-C again stops the commands and loses their partitions'),
+      working.stderr.includes(
+        'finishing 1 partition; Ctrl-C again stops the commands and loses their partitions',
+      ),
     )
     working.ctrlC()
     expect(await working.ended).toMatchObject({ code: 130 })
-    expect(stderr).toContain('stopping commands; their partitions cannot be released')
-    expect(stderr).toMatch(/orders-0-0 lost after/)
-    expect(stderr).toContain('0 partitions done, 0 failed, 0 released, 1 lost')
+    expect(working.stderr).toContain('stopping commands; their partitions cannot be released')
+    expect(working.stderr).toMatch(/orders-0-0 lost after/)
+    expect(working.stderr).toContain('0 partitions done, 0 failed, 0 released, 1 lost')
   })
 })

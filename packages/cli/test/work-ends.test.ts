@@ -5,7 +5,7 @@ import { descriptors } from '../../client/test/support/descriptors.ts'
 import { FaultyNetwork } from '../../client/test/support/faulty-network.ts'
 import { statesOf } from '../../client/test/support/partition-states.ts'
 import { startService } from '../../client/test/support/service.ts'
-import { baton, startBaton } from './support/baton.ts'
+import { startBaton } from './support/baton.ts'
 import { Scratch } from './support/scratch.ts'
 
 describe('a lost lease', () => {
@@ -40,43 +40,36 @@ describe('a lost lease', () => {
     expect(events.some(({ kind }) => kind === 'lost')).toBe(true)
     expect(events.filter(({ outcome }) => outcome === 'done')).toEqual([])
   })
-
-  test('does not happen while the command runs, because leases are renewed', async () => {
-    const patient = ['--backoff-seconds', '3600', '--backoff-max-seconds', '3600']
-    // Renewed after a third of it: a machine may pause for seconds.
-    const { url } = await startService('--lease-seconds', '5', ...patient)
-    const client = new BatonClient(url)
-    await client.callBack(descriptors('orders', 2))
-    const { code } = await baton(['work', '--until-idle', '--wait', '0', '-c', '2', '--', 'sleep', '7'], {
-      url,
-    })
-    expect(code).toBe(0)
-    expect(await client.task('orders')).toMatchObject({ state: 'done', attemptsWasted: 0 })
-  })
 })
 
-describe('a worker that stops', () => {
-  const gated =
+/** A worker of which this many commands have begun; they end when there is a file `gate`. */
+async function atWork(
+  args: readonly string[],
+  { called = 1, begun = 1, flags = [] as readonly string[] } = {},
+) {
+  const service = await startService(...flags)
+  const client = new BatonClient(service.url)
+  await client.callBack(descriptors('orders', called))
+  const network = await FaultyNetwork.to(service.port)
+  const scratch = new Scratch()
+  const script =
     'echo "$BATON_PARTITION_NAME" >> "$OUT/begun"; while [ ! -e "$OUT/gate" ]; do sleep 0.05; done'
+  const working = startBaton(['work', ...args, '--', 'sh', '-c', script], {
+    url: network.url,
+    env: { OUT: scratch.path },
+  })
+  await until(() => scratch.lines('begun').length === begun)
+  return { client, network, scratch, working, openGate: () => scratch.file('gate', '') }
+}
 
-  async function twoAtWork() {
-    const { url } = await startService()
-    const client = new BatonClient(url)
-    await client.callBack(descriptors('orders', 4))
-    const scratch = new Scratch()
-    const working = startBaton(['work', '--concurrency', '2', '--', 'sh', '-c', gated], {
-      url,
-      env: { OUT: scratch.path },
-    })
-    await until(() => scratch.lines('begun').length === 2)
-    return { client, scratch, working }
-  }
+describe('a worker that stops', () => {
+  const twoAtWork = () => atWork(['--concurrency', '2'], { called: 4, begun: 2 })
 
   test('by Ctrl-C lets commands finish and starts no more', async () => {
-    const { client, scratch, working } = await twoAtWork()
+    const { client, scratch, working, openGate } = await twoAtWork()
     working.ctrlC()
     await until(async () => (await client.pull()).partitions.length > 0)
-    scratch.file('gate', '')
+    openGate()
     const { code, stderr } = await working.ended
     expect(stderr).toContain('finishing 2 partitions')
     expect(code).toBe(0)
@@ -86,12 +79,8 @@ describe('a worker that stops', () => {
 
   test('by Ctrl-C twice ends commands and releases their partitions', async () => {
     const { client, working } = await twoAtWork()
-    let stderr = ''
-    working.process.stderr?.on('data', (bytes) => {
-      stderr += bytes
-    })
     working.ctrlC()
-    await until(() => stderr.includes('Ctrl-C again'))
+    await until(() => working.stderr.includes('Ctrl-C again'))
     working.ctrlC()
     expect(await working.ended).toMatchObject({ code: 130 })
     expect(await statesOf(client, 'orders')).toEqual(['ready', 'ready', 'ready', 'ready'])
@@ -99,62 +88,29 @@ describe('a worker that stops', () => {
   })
 
   test('says which results wait for the service, and how many it never reported', async () => {
-    const service = await startService()
-    const client = new BatonClient(service.url)
-    await client.callBack(descriptors('orders', 1))
-    const network = await FaultyNetwork.to(service.port)
-    const scratch = new Scratch()
-    const working = startBaton(['work', '--kill-after', '0', '--', 'sh', '-c', gated], {
-      url: network.url,
-      env: { OUT: scratch.path },
-    })
-    let stderr = ''
-    working.process.stderr?.on('data', (bytes) => {
-      stderr += bytes
-    })
-    await until(() => scratch.lines('begun').length === 1)
+    const { network, working, openGate } = await atWork(['--kill-after', '0'])
     network.loseAnswers(1000)
-    scratch.file('gate', '')
-    await until(() => stderr.includes('cannot be reached'))
+    openGate()
+    await until(() => working.stderr.includes('cannot be reached'))
     working.ctrlC()
-    await until(() => stderr.includes('reporting 1 result; Ctrl-C again gives up'))
+    await until(() => working.stderr.includes('reporting 1 result; Ctrl-C again gives up'))
     working.ctrlC()
     expect(await working.ended).toMatchObject({ code: 130 })
-    expect(stderr).toContain('not settled: 1 partition; the service hands them out again')
+    expect(working.stderr).toContain('not settled: 1 partition; the service hands them out again')
   })
 
   test('by a supervisor lets commands finish for as long as their leases', async () => {
-    const { url } = await startService('--lease-seconds', '77')
-    const client = new BatonClient(url)
-    await client.callBack(descriptors('orders', 1))
-    const scratch = new Scratch()
-    const working = startBaton(['work', '--task', 'orders', '--', 'sh', '-c', gated], {
-      url,
-      env: { OUT: scratch.path },
-    })
-    let stderr = ''
-    working.process.stderr?.on('data', (bytes) => {
-      stderr += bytes
-    })
-    await until(() => scratch.lines('begun').length === 1)
-    expect(stderr).toContain('taking partitions of every table and the task orders\n')
+    const { working, openGate } = await atWork(['--task', 'orders'], { flags: ['--lease-seconds', '77'] })
+    expect(working.stderr).toContain('taking partitions of every table and the task orders\n')
     working.process.kill('SIGTERM')
-    await until(() => stderr.includes('stopping: 1 partition can finish within 77 s'))
-    scratch.file('gate', '')
+    await until(() => working.stderr.includes('stopping: 1 partition can finish within 77 s'))
+    openGate()
     expect(await working.ended).toMatchObject({ code: 0 })
-    expect(stderr).toContain('1 partition done, 0 failed, 0 released, 0 lost')
+    expect(working.stderr).toContain('1 partition done, 0 failed, 0 released, 0 lost')
   })
 
   test('by a supervisor releases what is not finished in time', async () => {
-    const { url } = await startService()
-    const client = new BatonClient(url)
-    await client.callBack(descriptors('orders', 1))
-    const scratch = new Scratch()
-    const working = startBaton(['work', '--drain-seconds', '0.1', '--', 'sh', '-c', gated], {
-      url,
-      env: { OUT: scratch.path },
-    })
-    await until(() => scratch.lines('begun').length === 1)
+    const { client, working } = await atWork(['--drain-seconds', '0.1'])
     working.process.kill('SIGTERM')
     expect(await working.ended).toMatchObject({ code: 0 })
     expect(await statesOf(client, 'orders')).toEqual(['ready'])
@@ -165,23 +121,10 @@ test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
 ] as const)('a worker until idle has not finished when %s stops it', async (signal, code) => {
-  const { url } = await startService()
-  const client = new BatonClient(url)
-  await client.callBack(descriptors('orders', 3))
-  const scratch = new Scratch()
-  const script = 'touch "$OUT/begun"; while [ ! -e "$OUT/gate" ]; do sleep 0.05; done'
-  const working = startBaton(['work', '--until-idle', '--', 'sh', '-c', script], {
-    url,
-    env: { OUT: scratch.path },
-  })
-  let stderr = ''
-  working.process.stderr?.on('data', (bytes) => {
-    stderr += bytes
-  })
-  await until(() => scratch.names().includes('begun'))
+  const { client, working, openGate } = await atWork(['--until-idle'], { called: 3, begun: 1 })
   working.process.kill(signal)
-  await until(() => /finishing|stopping:/.test(stderr))
-  scratch.file('gate', '')
+  await until(() => /finishing|stopping:/.test(working.stderr))
+  openGate()
   expect(await working.ended).toMatchObject({ code })
   expect(await statesOf(client, 'orders')).toEqual(['done', 'ready', 'ready'])
 })

@@ -1,11 +1,9 @@
 import { BatonClient } from '@baton/client'
 import { describe, expect, test } from 'vitest'
-import { RestartableService } from '../../../test/support/restartable-service.ts'
-import { until } from '../../../test/support/until.ts'
 import { descriptor, descriptors } from '../../client/test/support/descriptors.ts'
-import { rowsOf, statesOf } from '../../client/test/support/partition-states.ts'
+import { rowsOf } from '../../client/test/support/partition-states.ts'
 import { startService } from '../../client/test/support/service.ts'
-import { baton, startBaton } from './support/baton.ts'
+import { baton } from './support/baton.ts'
 import { Scratch } from './support/scratch.ts'
 
 const untilIdle = ['work', '--until-idle', '--wait', '0']
@@ -150,27 +148,6 @@ test('with --json, all of stderr is lines of JSON, also the output of commands',
   const written = events.filter(({ kind }) => kind === 'stderr')
   expect(written.map(({ text }) => text)).toEqual(['one', 'two of two', 'last words'])
   expect(written[0]).toMatchObject({ taskId: 'orders', partition_name: 'orders-0-0' })
-})
-
-test('if the service restarts in the middle, every command runs once and every partition is done', async () => {
-  const service = await RestartableService.start()
-  const client = new BatonClient(service.url)
-  await client.callBack(descriptors('orders', 12))
-  const scratch = new Scratch()
-  const script = 'echo "$BATON_PARTITION_NAME" >> "$OUT/begun"; sleep 0.2'
-  const working = startBaton(['work', '--concurrency', '3', '--', 'sh', '-c', script], {
-    url: service.url,
-    env: { OUT: scratch.path },
-  })
-  await until(() => scratch.lines('begun').length >= 4)
-  await service.kill()
-  await service.startAgain()
-  await until(async () => (await statesOf(client, 'orders')).every((state) => state === 'done'))
-  working.process.kill('SIGTERM')
-  expect(await working.ended).toMatchObject({ code: 0 })
-  const names = descriptors('orders', 12).map(({ partition_name }) => partition_name)
-  expect(scratch.lines('begun').toSorted()).toEqual(names.toSorted())
-  expect(await client.task('orders')).toMatchObject({ attemptsWasted: 0 })
 })
 
 test('a command can write its report although its folder was removed meanwhile', async () => {

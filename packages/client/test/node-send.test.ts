@@ -1,29 +1,17 @@
-import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { BatonClient, UnreachableError } from '@baton/client'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { localServer } from '../../../test/support/local-server.ts'
 import { tokenNamed, tokensFile } from '../../../test/support/tokens-file.ts'
 import { send } from '../src/node/send.ts'
 import { descriptors } from './support/descriptors.ts'
 import { startService } from './support/service.ts'
-
-async function listening(listener: RequestListener) {
-  const server = createServer(listener).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
-}
 
 /** The client's default requests on Node. */
 const clientOf = (url: string) => new BatonClient({ url, retryForSeconds: 0 })
 
 describe("Node's own HTTP client", () => {
   test('is used by default on Node', async () => {
-    const { url } = await listening(({ headers }, response) =>
+    const { url } = await localServer(({ headers }, response) =>
       response.end(JSON.stringify({ tasks: [], headers })),
     )
     // Only fetch sends Sec-Fetch headers.
@@ -44,7 +32,7 @@ describe("Node's own HTTP client", () => {
   })
 
   test('sends one request after the other over one connection', async () => {
-    const { server, url } = await listening((_request, response) => response.end('{"tasks":[]}'))
+    const { server, url } = await localServer((_request, response) => response.end('{"tasks":[]}'))
     let connections = 0
     server.on('connection', () => {
       connections += 1
@@ -56,7 +44,7 @@ describe("Node's own HTTP client", () => {
   test.each([301, 302, 307, 308])('follows %i as fetch does', async (status) => {
     const service = await startService()
     await new BatonClient(service.url).callBack(descriptors('orders', 1))
-    const { url } = await listening((request, response) => {
+    const { url } = await localServer((request, response) => {
       response.writeHead(status, { location: `${service.url}${request.url}` }).end('elsewhere')
     })
     const { partitions } = await clientOf(url).pull()
@@ -65,7 +53,7 @@ describe("Node's own HTTP client", () => {
 
   test('keeps the body of a redirected request', async () => {
     const service = await startService()
-    const { url } = await listening((request, response) => {
+    const { url } = await localServer((request, response) => {
       request.resume()
       response.writeHead(308, { location: `${service.url}${request.url}` }).end()
     })
@@ -79,7 +67,7 @@ describe("Node's own HTTP client", () => {
     const token = tokenNamed('loader')
     const tokens = [{ name: 'loader', token, roles: ['operator', 'worker'] }]
     const service = await startService('--tokens-file', await tokensFile({ tokens }))
-    const { url } = await listening((request, response) => {
+    const { url } = await localServer((request, response) => {
       request.resume()
       response.writeHead(redirect, { location: `${service.url}${request.url}` }).end()
     })
@@ -89,7 +77,7 @@ describe("Node's own HTTP client", () => {
 
   test('reads an answer whose chunks split characters', async () => {
     const bytes = Buffer.from(JSON.stringify({ tasks: ['Müller 🥖'] }))
-    const { url } = await listening(async (_request, response) => {
+    const { url } = await localServer(async (_request, response) => {
       for (const byte of bytes) {
         response.write(Buffer.of(byte))
         await new Promise(setImmediate)
@@ -100,7 +88,7 @@ describe("Node's own HTTP client", () => {
   })
 
   test('rejects a truncated answer', async () => {
-    const { url } = await listening((_request, response) => {
+    const { url } = await localServer((_request, response) => {
       response.writeHead(200, { 'content-length': 100 }).write('{"partitions":[')
       setImmediate(() => response.destroy())
     })
@@ -108,7 +96,7 @@ describe("Node's own HTTP client", () => {
   })
 
   test('ends a request at a signal, even if its answer has begun', async () => {
-    const { url } = await listening((_request, response) => {
+    const { url } = await localServer((_request, response) => {
       response.writeHead(200, { 'content-length': 100 }).write('{')
     })
     const controller = new AbortController()

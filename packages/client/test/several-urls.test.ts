@@ -1,7 +1,6 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { BatonClient } from '@baton/client'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { localServer } from '../../../test/support/local-server.ts'
 
 const NOBODY = 'http://127.0.0.1:2'
 
@@ -11,12 +10,10 @@ test('a client is not made with an empty list of URLs, or with one that it canno
 })
 
 test('a node that names its leader is not left from https to http', async () => {
-  const node = createServer((_request, response) => {
+  const { port } = await localServer((_request, response) => {
     response.writeHead(200, { 'baton-leader': NOBODY }).end('{"tasks":[],"next":null}')
   })
-  await new Promise<void>((resolve) => node.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void node.close().closeAllConnections())
-  const secure = `https://127.0.0.1:${(node.address() as AddressInfo).port}`
+  const secure = `https://127.0.0.1:${port}`
   const sent: string[] = []
   // TLS ends in front of the node.
   const throughTls: typeof fetch = (input, init) => {

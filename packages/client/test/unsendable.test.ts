@@ -9,24 +9,6 @@ describe('an invalid request is reported like every other failure', () => {
     fetch: () => Promise.reject(new Error('nothing is sent')),
   })
 
-  test.each([
-    ['..', 'cannot be used as a path segment'],
-    ['.', 'cannot be used as a path segment'],
-    ['', 'must not be empty'],
-    ['\ud800', 'contains a lone surrogate'],
-  ])('a task with the id %j is refused before anything is sent', async (taskId, words) => {
-    for (const call of [
-      () => anonymous.task(taskId),
-      () => anonymous.cancel(taskId),
-      () => anonymous.partitions(taskId),
-      () => anonymous.manifest(taskId).next(),
-    ]) {
-      const error = await call().catch((thrown: unknown) => thrown)
-      expect(error).toBeInstanceOf(UnsendableError)
-      expect(error).toMatchObject({ message: expect.stringContaining(words), retryable: false })
-    }
-  })
-
   test('values that JSON cannot represent are refused', async () => {
     const withBigInt = { ...descriptor('orders', 0, 0), record_count: 1n as unknown as number }
     async function* series() {

@@ -1,12 +1,11 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { BatonClient } from '@baton/client'
-import { expect, onTestFinished } from 'vitest'
+import { expect } from 'vitest'
 import { descriptors } from '../../../packages/client/test/support/descriptors.ts'
 import { FaultyNetwork } from '../../../packages/client/test/support/faulty-network.ts'
 import { statesOf } from '../../../packages/client/test/support/partition-states.ts'
 import { startService } from '../../../packages/client/test/support/service.ts'
 import { certificateFile } from '../../postgres/support/postgres-server.ts'
+import { localServer } from '../../support/local-server.ts'
 import { tokenNamed, tokensFile } from '../../support/tokens-file.ts'
 import { ClientFailure, type Method } from '../client-process.ts'
 import type { Cases } from '../run-cases.ts'
@@ -238,14 +237,9 @@ export const calls: Cases = {
 
 /** A server that answers every request with the next status and body. */
 async function answeringWith(next: () => [number, string]): Promise<string> {
-  const server = createServer((_request, response) => {
+  const { url } = await localServer((_request, response) => {
     const [status, body] = next()
     response.writeHead(status).end(body)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return url
 }

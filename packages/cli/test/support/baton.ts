@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { text } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
 import { programArguments } from '../../../../test/support/programs.ts'
 
@@ -23,6 +22,9 @@ export async function baton(args: readonly string[], options: BatonOptions = {})
 
 export interface RunningBaton {
   readonly process: ChildProcess
+  /** What it has written so far. */
+  readonly stdout: string
+  readonly stderr: string
   readonly ended: Promise<BatonEnd>
   /** Sends it to the whole process group, as a terminal does on Ctrl-C. */
   readonly ctrlC: () => void
@@ -42,8 +44,22 @@ export function startBaton(
   })
   child.stdin.on('error', () => {})
   child.stdin.end(input)
-  const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]).then(
-    ([stdout, stderr, [code]]) => ({ code: code as number | null, stdout, stderr }),
-  )
-  return { process: child, ended, ctrlC: () => process.kill(-(child.pid ?? 0), 'SIGINT') }
+  let [stdout, stderr] = ['', '']
+  child.stdout.setEncoding('utf8').on('data', (written: string) => {
+    stdout += written
+  })
+  child.stderr.setEncoding('utf8').on('data', (written: string) => {
+    stderr += written
+  })
+  return {
+    process: child,
+    get stdout() {
+      return stdout
+    },
+    get stderr() {
+      return stderr
+    },
+    ended: once(child, 'close').then(([code]) => ({ code, stdout, stderr })),
+    ctrlC: () => process.kill(-(child.pid ?? 0), 'SIGINT'),
+  }
 }

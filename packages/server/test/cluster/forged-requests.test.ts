@@ -1,6 +1,6 @@
-import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { request } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { localServer } from '../../../../test/support/local-server.ts'
 import { HELLO, STREAM, STREAM_TYPE } from '../../src/cluster/followers.ts'
 import { coveredText, digestOf } from '../../src/cluster/forwarded-request.ts'
 import { LeaderLink } from '../../src/cluster/leader-link.ts'
@@ -135,15 +135,12 @@ describe('the proof that a node leads', () => {
       signature.learn({ ...row, leader: null })
       return signature
     }) as [PeerSignature, PeerSignature]
-    const server = createServer(({ headers }, response) => {
+    const { url } = await localServer(({ headers }, response) => {
       const asked = leader.check<{ nonce: string }>(headers.authorization, STREAM)
       if (typeof asked === 'string') throw new Error(asked)
       const hello = leader.sign('follower', { term: 'now', nonce: nonceOf(asked.nonce) }, HELLO)
       response.writeHead(200, { 'content-type': STREAM_TYPE }).write(`${JSON.stringify({ hello })}\n`)
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void server.close().closeAllConnections())
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const opened = Promise.withResolvers<'opened'>()
     const events = { opened: () => opened.resolve('opened'), leaving: () => {} }
     const link = new LeaderLink({ ...row, leader: { nodeId: 'leader', url } }, follower, events)

@@ -6,7 +6,7 @@ import { freePort } from '../../../../bench/harness/clean-up.ts'
 import { bearer, tokenNamed, tokensFile } from '../../../../test/support/tokens-file.ts'
 import { until } from '../../../../test/support/until.ts'
 import { EventStream } from '../support/event-stream.ts'
-import { pullBytes, RawConnection } from '../support/raw-connection.ts'
+import { postBytes, pullBytes, RawConnection } from '../support/raw-connection.ts'
 import { Scrape } from '../support/scrape.ts'
 import { descriptors } from '../support/test-app.ts'
 import { databases, holdUp, startNodes, TestNode } from './support/nodes.ts'
@@ -234,8 +234,7 @@ describe('a client of a follower that disconnects before its answer', () => {
     const { arrived, release } = holdUp(leader, 'settle')
     const connection = await RawConnection.open(follower.port)
     const body = JSON.stringify([{ leaseId: 'unknown', outcome: 'done' }])
-    const head = 'POST /settle HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json'
-    connection.send(`${head}\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+    connection.send(postBytes('/settle', body, { Host: '127.0.0.1' }))
     connection.socket.end()
     await arrived
     release()

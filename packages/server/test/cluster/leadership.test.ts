@@ -1,6 +1,6 @@
-import { createServer } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { localServer } from '../../../../test/support/local-server.ts'
 import { until } from '../../../../test/support/until.ts'
 import { descriptors } from '../support/test-app.ts'
 import { databases, holdUp, startNodes, TestNode } from './support/nodes.ts'
@@ -110,11 +110,9 @@ describe('the leader', () => {
   })
 
   test('is the node itself when another program answers at the address in the database', async () => {
-    const stranger = createServer((_request, response) => response.end('<html>'))
-    await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void stranger.close().closeAllConnections())
+    const { url } = await localServer((_request, response) => response.end('<html>'))
     const database = await on.create()
-    await writeLeader(database, `http://127.0.0.1:${(stranger.address() as AddressInfo).port}`)
+    await writeLeader(database, url)
     const node = await TestNode.start(database)
     await until(() => node.leads)
   })
@@ -167,7 +165,7 @@ test('an answer that was cut off, and one of another program, is a 503 of unknow
   let pulls = 0
   let cut: 'before the head' | 'by a proxy' = 'before the head'
   // Between the nodes: it passes on everything, and loses the answers of pulls.
-  const proxy = createServer(async (request, response) => {
+  const proxy = await localServer(async (request, response) => {
     const isPull = request.url === '/pull'
     const headers = Object.fromEntries(
       Object.entries(request.headers).filter(([name]) => name !== 'host' && name !== 'connection'),
@@ -191,9 +189,7 @@ test('an answer that was cut off, and one of another program, is a 503 of unknow
     if (cut === 'by a proxy') response.writeHead(502).end('<html>Bad Gateway</html>')
     else response.destroy()
   })
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void proxy.close().closeAllConnections())
-  await leader.join(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}`)
+  await leader.join(proxy.url)
   await leader.post('/call-back', descriptors('orders', 3))
   const follower = await TestNode.start(database)
   for (const how of ['before the head', 'by a proxy'] as const) {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { quiet } from '../../../../test/support/quiet-log.ts'
 import { HandOff } from '../../src/handoff/hand-off.ts'
 import { type PullRequest, StoreUnavailable } from '../../src/handoff/store.ts'
-import { batchedCallBack, nameOf, settlement, some } from '../store/conformance/driver.ts'
+import { batchedCallBack, batchedPull, nameOf, settlement, some } from '../store/conformance/driver.ts'
 import { DAY, type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'
 import { memoryHarness } from '../store/memory-harness.ts'
 
@@ -45,12 +45,7 @@ afterEach(async () => {
 })
 
 const pullRequest = (changes: Partial<PullRequest> = {}): PullRequest => ({
-  instance: null,
-  batch: 1,
-  records: null,
-  key: null,
-  tables: null,
-  tasks: null,
+  ...batchedPull(),
   waitMillis: 0,
   ...changes,
 })

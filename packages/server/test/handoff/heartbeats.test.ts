@@ -2,25 +2,18 @@ import { describe, expect, test } from 'vitest'
 import { Heartbeats } from '../../src/handoff/heartbeats.ts'
 import { silenceAllowed, statusOf } from '../../src/handoff/instance-status.ts'
 import { type InstanceDetails, noTotals } from '../../src/handoff/views/queries.ts'
+import { anInstance } from '../disk/conformance/builders.ts'
 
 const NOW = 1_000_000_000
 
-const stored = (changes: Partial<InstanceDetails> = {}): InstanceDetails => ({
-  instanceId: 'w',
-  role: 'worker',
-  firstSeenAt: NOW - 500_000,
-  lastSeenAt: NOW - 400_000,
-  totals: { ...noTotals(), pulls: 10, done: 5 },
-  leases: 0,
-  lostUnlessSeenSince: null,
-  pausedAt: null,
-  silentAfterMillis: null,
-  leadsSince: null,
-  node: null,
-  now: NOW,
-  tasks: [],
-  ...changes,
-})
+const stored = (changes: Partial<InstanceDetails> = {}): InstanceDetails =>
+  anInstance({
+    firstSeenAt: NOW - 500_000,
+    lastSeenAt: NOW - 400_000,
+    totals: { ...noTotals(), pulls: 10, done: 5 },
+    now: NOW,
+    ...changes,
+  })
 
 function watched() {
   const clock = { now: 0 }

@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readFleet } from '../../src/handoff/counts/store-readings.ts'
-import {
-  type ActiveInstancesQuery,
-  type InstanceDetails,
-  type InstancePage,
-  type InstanceQuery,
-  noTotals,
+import type {
+  ActiveInstancesQuery,
+  InstanceDetails,
+  InstancePage,
+  InstanceQuery,
 } from '../../src/handoff/views/queries.ts'
 import { leasesToFinishIn } from '../../src/handoff/views/time-left.ts'
+import { anInstance } from '../disk/conformance/builders.ts'
 
 describe('the leases that finish in time', () => {
   test('match the number that the time left is computed with', () => {
@@ -52,22 +52,14 @@ function makespan(attempts: readonly number[], workers: number): number {
 }
 
 describe('the fleet', () => {
-  const instance = (at: number, changed: Partial<InstanceDetails> = {}): InstanceDetails => ({
-    instanceId: `w${String(at).padStart(3, '0')}`,
-    role: 'worker',
-    firstSeenAt: 0,
-    lastSeenAt: 1000,
-    totals: noTotals(),
-    leases: 0,
-    lostUnlessSeenSince: null,
-    pausedAt: null,
-    silentAfterMillis: null,
-    leadsSince: null,
-    node: null,
-    now: 1000,
-    tasks: [],
-    ...changed,
-  })
+  const instance = (at: number, changed: Partial<InstanceDetails> = {}): InstanceDetails =>
+    anInstance({
+      instanceId: `w${String(at).padStart(3, '0')}`,
+      firstSeenAt: 0,
+      lastSeenAt: 1000,
+      now: 1000,
+      ...changed,
+    })
   const paged = (all: readonly InstanceDetails[]) => {
     const asked: (InstanceQuery | ActiveInstancesQuery)[] = []
     const activeInstances = async (query: ActiveInstancesQuery): Promise<string[]> => {

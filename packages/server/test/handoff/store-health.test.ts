@@ -12,7 +12,7 @@ import {
   type SweepRequest,
 } from '../../src/handoff/store.ts'
 import { StoreHealth } from '../../src/handoff/store-health.ts'
-import { batchedCallBack, settlement, some } from '../store/conformance/driver.ts'
+import { batchedCallBack, batchedPull, settlement, some } from '../store/conformance/driver.ts'
 import { DAY, testPolicy } from '../store/conformance/harness.ts'
 
 const BEGUN = 'the store cannot commit'
@@ -105,16 +105,7 @@ afterEach(async () => {
 })
 
 const callBack = () => handOff.callBack(batchedCallBack('a', some(0, 1)).callBack, null)
-const pull = () =>
-  handOff.pull({
-    instance: null,
-    batch: 1,
-    records: null,
-    key: null,
-    tables: null,
-    tasks: null,
-    waitMillis: 0,
-  })
+const pull = () => handOff.pull({ ...batchedPull(), waitMillis: 0 })
 
 const settleAgain = () =>
   handOff.settle({

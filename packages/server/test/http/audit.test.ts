@@ -138,12 +138,7 @@ describe('the audit', () => {
   test('names the first partitions of a long request', async () => {
     const { baton } = await guarded()
     const { body: pulled } = await baton.get('/pull?batch=2', as('worker'))
-    const settlements = pulled.partitions.map(({ lease }: { lease: { id: string } }) => ({
-      leaseId: lease.id,
-      outcome: 'failed',
-      final: true,
-    }))
-    await baton.post('/settle', settlements, as('worker'))
+    await baton.settle(pulled.partitions, { outcome: 'failed', final: true }, as('worker'))
     const names = ['orders-0-0', ...Array<string>(20).fill('orders-0-1')]
     expect((await baton.post('/tasks/orders/retry', { partitions: names }, as('ops'))).status).toBe(200)
     const { body } = await baton.get('/audit', as('ops'))
@@ -178,11 +173,7 @@ describe('a task', () => {
     const { body: pulled } = await baton.get('/pull?batch=2', as('worker'))
     await baton.post('/tasks/orders/pause', undefined, as('ops'))
     await baton.post('/tasks/orders/resume', undefined, as('ops'))
-    const settlements = pulled.partitions.map(({ lease }: { lease: { id: string } }) => ({
-      leaseId: lease.id,
-      outcome: 'done',
-    }))
-    await baton.post('/settle', settlements, as('worker'))
+    await baton.settle(pulled.partitions, { outcome: 'done' }, as('worker'))
     const entry = { at: expect.any(String), name: null, level: null, partitions: null, target: null }
     expect((await baton.get('/tasks/orders/feed', as('screen'))).body).toEqual({
       taskId: 'orders',

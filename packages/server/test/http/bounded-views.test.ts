@@ -40,11 +40,8 @@ async function largeStore(): Promise<TestApp> {
     Array.from({ length: OTHERS }, (_, at) => baton.callBack(descriptor(`small-${at}`, 9, 0))),
   )
   const pulls = Array.from({ length: OTHERS }, (_, at) => baton.pull({ 'x-instance-id': `worker-${at}` }))
-  const leases = (await Promise.all(pulls)).flat().map(({ lease }) => lease?.id ?? '')
-  await baton.post(
-    '/settle',
-    leases.slice(0, 250).map((leaseId) => ({ leaseId, outcome: 'failed', reason: 'locked', final: true })),
-  )
+  const pulled = (await Promise.all(pulls)).flat()
+  await baton.settle(pulled.slice(0, 250), { outcome: 'failed', reason: 'locked', final: true })
   return baton
 }
 

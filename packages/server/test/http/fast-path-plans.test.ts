@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { Dice, fuzzSeed } from '../support/mutation.ts'
-import { listening, RawConnection } from '../support/raw-connection.ts'
+import { listening, postBytes, RawConnection } from '../support/raw-connection.ts'
 import { TestApp } from '../support/test-app.ts'
 
 /** `FUZZ_PLANS=5000` tests more. */
@@ -10,15 +10,7 @@ const AT_ONCE = 50
 
 const settlement = '[{"leaseId":"1-1-aaaaaaaaaaaaaaaa","outcome":"done"}]'
 const post = (path: string, body: string, ...more: string[]) =>
-  [
-    `POST ${path} HTTP/1.1`,
-    'Host: localhost',
-    'Content-Type: application/json',
-    `Content-Length: ${body.length}`,
-    ...more,
-    '',
-    body,
-  ].join('\r\n')
+  postBytes(path, body, Object.fromEntries(more.map((line) => line.split(': '))))
 const get = (path: string, ...more: string[]) =>
   [`GET ${path} HTTP/1.1`, 'Host: localhost', ...more, '', ''].join('\r\n')
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { ServiceProcess } from '../../../../test/support/service-process.ts'
 import { until } from '../../../../test/support/until.ts'
 import type { HandOff } from '../../src/handoff/hand-off.ts'
-import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
+import { listening, postBytes, pullBytes, RawConnection } from '../support/raw-connection.ts'
 import { descriptor, leaseId, TestApp } from '../support/test-app.ts'
 
 /** Holds results of the hand-off, so that a test decides whether the disconnect or the answer comes first. */
@@ -132,9 +132,7 @@ describe('a client that disconnects before the first byte of its answer', () => 
     const { baton } = service
     await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 0, 2))
     const body = JSON.stringify([{ leaseId: leaseId((await baton.pull())[0]), outcome: 'done' }])
-    const bytes =
-      'POST /settle HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nPrefer: batch=1\r\n' +
-      `Content-Length: ${body.length}\r\n\r\n${body}`
+    const bytes = postBytes('/settle', body, { Prefer: 'batch=1' })
     await hangUpUnanswered(service, { verb: 'settle', bytes })
     expect(await baton.pull({ prefer: 'wait=60' })).toMatchObject([{ partition_name: 'orders-0-2' }])
     expect((await baton.get('/tasks/orders')).body.partitions).toMatchObject({ done: 1, leased: 1 })
@@ -213,11 +211,7 @@ describe('a client that disconnects after its answer', () => {
 })
 
 describe('a client that half-closes and continues reading', () => {
-  const posted = (path: string, body: unknown) => {
-    const text = JSON.stringify(body)
-    const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`
-    return `${head}Content-Length: ${text.length}\r\n\r\n${text}`
-  }
+  const posted = (path: string, body: unknown) => postBytes(path, JSON.stringify(body))
 
   test.each([
     ['callBack', posted('/call-back', [descriptor('orders', 0, 1)]), { accepted: 1 }],

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { descriptor, leaseId, TestApp } from '../support/test-app.ts'
 
+const service = TestApp.shared()
+
 describe('GET /test/instance-status', () => {
-  test('without a name returns the node that answers', async () => {
+  test('without a name returns the node that answers, which is known by its name as well', async () => {
     const baton = await TestApp.open()
     const { status, body } = await baton.get('/test/instance-status')
     expect(status).toBe(200)
@@ -16,12 +18,8 @@ describe('GET /test/instance-status', () => {
     expect(Date.parse(body.leadsSince)).not.toBeNaN()
     expect(body.load).toBeGreaterThanOrEqual(0)
     expect(body.load).toBeLessThanOrEqual(1)
-  })
-
-  test('knows the node by its name as well', async () => {
-    const baton = await TestApp.open()
-    const { body } = await baton.get('/test/instance-status?instanceId=node-under-test')
-    expect(body.role).toBe('service')
+    const named = await baton.get('/test/instance-status?instanceId=node-under-test')
+    expect(named.body.role).toBe('service')
   })
 
   test('shows leases at their holder, not at the node that handed them out', async () => {
@@ -59,7 +57,7 @@ describe('GET /test/instance-status', () => {
     const baton = await TestApp.open()
     const headers = { 'x-instance-id': 'compute-3' }
     await baton.post('/call-back', [descriptor('orders', 0, 1), descriptor('orders', 0, 2)], headers)
-    await baton.post('/settle', [{ leaseId: leaseId((await baton.pull())[0]), outcome: 'done' }])
+    await baton.settle(await baton.pull())
     const { body } = await baton.get('/test/instance-status?instanceId=compute-3')
     expect(body.tasks).toMatchObject([
       { taskId: 'orders', partitions: { total: 2, done: 1 }, records: { total: 200, done: 100 } },
@@ -76,26 +74,11 @@ describe('GET /test/instance-status', () => {
       (await baton.post('/call-back', [descriptor('orders', 0, 1, changed)], headers)).status
     expect([await sent(), await sent(), await sent({ record_count: 7 })]).toEqual([200, 200, 409])
     const { body } = await baton.get('/test/instance-status?instanceId=compute-3')
-    expect(body.totals).toMatchObject({ callBacks: 2, calledBack: 1 })
-  })
-
-  test('shows counts that survive a crash of a node', async () => {
-    const baton = await TestApp.open()
-    const headers = { 'x-instance-id': 'loader-7' }
-    await baton.callBack(descriptor('orders', 0, 1))
-    await baton.post(
-      '/settle',
-      [{ leaseId: leaseId((await baton.pull(headers))[0]), outcome: 'done' }],
-      headers,
-    )
-    // What the store has, without what this node keeps in memory.
-    const stored = await baton.app.store.instance('loader-7')
-    expect(stored?.totals).toMatchObject({ partitions: 1, records: 100, done: 1 })
+    expect(body).toMatchObject({ role: 'producer', status: 'up', totals: { callBacks: 2, calledBack: 1 } })
   })
 
   test('of an unknown instance is answered 404', async () => {
-    const baton = await TestApp.open()
-    const answer = await baton.get('/test/instance-status?instanceId=nobody')
+    const answer = await service().get('/test/instance-status?instanceId=nobody')
     expect([answer.status, answer.body.code]).toEqual([404, 'instance_unknown'])
   })
 
@@ -106,8 +89,7 @@ describe('GET /test/instance-status', () => {
     ['given twice', 'instanceId=a&instanceId=b'],
     ['with a control character', 'instanceId=a%00b'],
   ])('is answered 422 for an instance id: %s', async (_, query) => {
-    const baton = await TestApp.open()
-    const answer = await baton.get(`/test/instance-status?${query}`)
+    const answer = await service().get(`/test/instance-status?${query}`)
     expect([answer.status, answer.body.code]).toEqual([422, 'parameter_invalid'])
   })
 
@@ -117,16 +99,14 @@ describe('GET /test/instance-status', () => {
     ['_=1', '"_" is not a query parameter of this route; its only parameter is instanceId'],
     ['__proto__=1', '"__proto__" is not a query parameter of this route; its only parameter is instanceId'],
   ])('refuses %s instead of ignoring it', async (query, detail) => {
-    const baton = await TestApp.open()
-    const answer = await baton.get(`/test/instance-status?${query}`)
+    const answer = await service().get(`/test/instance-status?${query}`)
     expect([answer.status, answer.body.code, answer.body.detail]).toEqual([422, 'parameter_invalid', detail])
   })
 
   test.each(['instanceId=%zz', 'instanceId=%ff', '%zz=a'])(
     'refuses %s, which is not validly encoded',
     async (query) => {
-      const baton = await TestApp.open()
-      const answer = await baton.get(`/test/instance-status?${query}`)
+      const answer = await service().get(`/test/instance-status?${query}`)
       expect([answer.status, answer.body.code]).toEqual([400, 'bad_request'])
     },
   )
@@ -184,8 +164,7 @@ describe('GET /instances', () => {
     'cursor=Ilx1MDAwMCI',
     'cursor=Ilx1ZDgwMCI',
   ])('%s is answered 422', async (query) => {
-    const baton = await TestApp.open()
-    const answer = await baton.get(`/instances?${query}`)
+    const answer = await service().get(`/instances?${query}`)
     expect([answer.status, answer.body.code]).toEqual([422, 'parameter_invalid'])
   })
 })
@@ -206,8 +185,7 @@ describe('POST /instances/{instanceId}/release', () => {
   })
 
   test('of an unknown instance is answered 404, of an invalid name 422, and fields are refused', async () => {
-    const baton = await TestApp.open()
-    const codeOf = async (path: string, body?: unknown) => (await baton.post(path, body)).body.code
+    const codeOf = async (path: string, body?: unknown) => (await service().post(path, body)).body.code
     expect(await codeOf('/instances/nobody/release')).toBe('instance_unknown')
     expect(await codeOf('/instances/a%0Ab/release')).toBe('parameter_invalid')
     expect(await codeOf('/instances/nobody/release', { force: true })).toBe('contract_violation')

@@ -2,12 +2,12 @@ import { describe, expect, test } from 'vitest'
 import { until } from '../../../../test/support/until.ts'
 import { storeClosed } from '../../src/handoff/store.ts'
 import { metrics } from '../../src/http/observability/metrics.ts'
-import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
+import { batchedPull } from '../store/conformance/driver.ts'
+import { listening, postBytes, pullBytes, RawConnection } from '../support/raw-connection.ts'
 import { Scrape } from '../support/scrape.ts'
 import { descriptor, descriptors, leaseId, TestApp } from '../support/test-app.ts'
 
-const settleBytes = (body: string) =>
-  `POST /settle HTTP/1.1\r\nHost: a.localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+const settleBytes = (body: string) => postBytes('/settle', body, { Host: 'a.localhost' })
 
 describe('the text of the metrics', () => {
   test('has every metric, each with its help and type, and no series twice', async () => {
@@ -132,21 +132,11 @@ describe('the hand-off', () => {
   test('has a count of leases of disconnected clients that were undone', async () => {
     const baton = await TestApp.open()
     await baton.callBack(descriptor('orders', 0, 1))
-    baton.app.handOff.undo((await baton.app.handOff.pull(pullRequest)).partitions)
+    baton.app.handOff.undo((await baton.app.handOff.pull({ ...batchedPull(), waitMillis: 0 })).partitions)
     await baton.pull({ prefer: 'wait=60' })
     expect((await Scrape.of(baton)).value('baton_undone_leases_total')).toBe(1)
   })
 })
-
-const pullRequest = {
-  instance: null,
-  batch: 1,
-  records: null,
-  key: null,
-  tables: null,
-  tasks: null,
-  waitMillis: 0,
-}
 
 describe('requests', () => {
   test('are counted by route and status, on both paths', async () => {
@@ -253,13 +243,9 @@ describe('the backlog', () => {
   test('includes stalled tasks and parked partitions, and not what is done', async () => {
     const baton = await TestApp.open({ maxAttempts: 1 })
     await baton.callBack(...descriptors('stalled', 1))
-    const failed = (await baton.pull()).map((partition) => ({
-      leaseId: leaseId(partition),
-      outcome: 'failed',
-    }))
+    await baton.settle(await baton.pull(), { outcome: 'failed' })
     await baton.callBack(...descriptors('done', 1))
-    const done = (await baton.pull()).map((partition) => ({ leaseId: leaseId(partition), outcome: 'done' }))
-    await baton.post('/settle', [...failed, ...done])
+    await baton.settle(await baton.pull())
     const scrape = await Scrape.of(baton)
     expect(scrape.by('baton_tasks')).toEqual({ open: 0, paused: 0, stalled: 1 })
     expect(scrape.by('baton_partitions')).toMatchObject({ ready: 0, leased: 0, parked: 1 })

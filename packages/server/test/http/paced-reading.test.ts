@@ -4,7 +4,7 @@ import { Socket } from 'node:net'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { certificateFile } from '../../../../test/postgres/support/postgres-server.ts'
 import { until } from '../../../../test/support/until.ts'
-import { listening, RawConnection } from '../support/raw-connection.ts'
+import { listening, postBytes, RawConnection } from '../support/raw-connection.ts'
 import { descriptors, TestApp } from '../support/test-app.ts'
 
 const tlsFiles = { tlsCert: certificateFile('right.crt'), tlsKey: certificateFile('server.key') }
@@ -68,8 +68,7 @@ describe.each([
     const client = await open()
     const answers = answersTo(client)
     const body = JSON.stringify(descriptors('orders', 1))
-    const head = `POST /call-back HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`
-    client.send(`${head}Content-Length: ${body.length}\r\n\r\n${body}`.repeat(200))
+    client.send(postBytes('/call-back', body).repeat(200))
     await until(() => answers() === 200)
     expect(mostAtOnce()).toBeLessThanOrEqual(4)
   })
@@ -86,9 +85,7 @@ describe.each([
   test('of a client that then closes its side: all are answered, and the connection ends', async () => {
     const { open } = await served(isSecure)
     const client = await open()
-    const settle = (body: string) =>
-      `POST /settle HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
-    client.send(requestFor('/nothing-here').repeat(7) + settle('[{"leaseId":').repeat(2))
+    client.send(requestFor('/nothing-here').repeat(7) + postBytes('/settle', '[{"leaseId":').repeat(2))
     client.socket.end()
     for (let at = 0; at < 7; at += 1) expect((await client.answer()).status).toBe(404)
     for (let at = 0; at < 2; at += 1) expect((await client.answer()).body.code).toBe('body_not_json')

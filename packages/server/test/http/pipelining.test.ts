@@ -5,7 +5,9 @@ import { ServiceProcess } from '../../../../test/support/service-process.ts'
 import { until } from '../../../../test/support/until.ts'
 import { settingOf } from '../../src/config.ts'
 import { MAX_WAITING_PULLS } from '../../src/handoff/pulls.ts'
-import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
+import { batchedPull } from '../store/conformance/driver.ts'
+import { measured } from '../support/hostile-bodies.ts'
+import { listening, postBytes, pullBytes, RawConnection } from '../support/raw-connection.ts'
 import { descriptors, TestApp } from '../support/test-app.ts'
 
 const MAX_UNDER_WAY = settingOf('maxRequestsPerConnection').default as number
@@ -80,9 +82,8 @@ describe('a connection with more requests than are served concurrently', () => {
     const client = await RawConnection.open(port)
     const body = JSON.stringify(descriptors('orders', 2000))
     const pulls = MAX_UNDER_WAY + 50
-    const head = 'POST /call-back HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
     client.send(waitingPull.repeat(pulls))
-    client.send(`${head}Content-Length: ${body.length}\r\n\r\n${body}`)
+    client.send(postBytes('/call-back', body))
     const handedOut: number[] = []
     for (let answers = 0; answers < pulls; answers += 1)
       handedOut.push((await client.answer()).body.partitions.length)
@@ -131,16 +132,7 @@ describe('a disconnect with many requests in progress', () => {
 
   test('takes the service almost no time', async () => {
     const service = await ServiceProcess.started()
-    const measured = async (name: string) => {
-      const text = await (await fetch(`${service.url}/metrics`)).text()
-      return Number(
-        text
-          .split('\n')
-          .find((line) => line.startsWith(`${name} `))
-          ?.split(' ')[1],
-      )
-    }
-    const cpuSeconds = () => measured('baton_process_cpu_seconds_total{mode="user"}')
+    const cpuSeconds = () => measured(service, 'baton_process_cpu_seconds_total{mode="user"}')
     const client = await RawConnection.open(service.port)
     const empty = answersWith(client, '{"partitions":[]}')
     client.send(waitingPull.repeat(10_000))
@@ -150,7 +142,7 @@ describe('a disconnect with many requests in progress', () => {
     for (let asked = 0; asked < 10; asked += 1) expect((await fetch(`${service.url}/livez`)).status).toBe(200)
     // Processor time, which does not depend on the load of the machine.
     expect((await cpuSeconds()) - before).toBeLessThan(1)
-    await until(async () => (await measured('baton_waiting_pulls')) === 0)
+    await until(async () => (await measured(service, 'baton_waiting_pulls')) === 0)
   })
 })
 
@@ -196,15 +188,7 @@ test('a connection that sends ahead is closed when too many requests are queued'
 test('a pull beyond the total of waiting pulls is answered at once', async () => {
   const { baton } = await served()
   const { handOff } = baton.app
-  const request = {
-    instance: null,
-    batch: 1,
-    records: null,
-    key: null,
-    tables: null,
-    tasks: null,
-    waitMillis: 60_000,
-  }
+  const request = { ...batchedPull(), waitMillis: 60_000 }
   const waiting = Array.from({ length: MAX_WAITING_PULLS }, () => handOff.pull(request))
   await until(() => handOff.waitingPulls === MAX_WAITING_PULLS)
   const { status, headers, body } = await baton.get('/pull', { prefer: 'wait=60' })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { quiet } from '../../../../test/support/quiet-log.ts'
-import { listening, RawConnection } from '../support/raw-connection.ts'
+import { listening, postBytes, RawConnection } from '../support/raw-connection.ts'
 import { TestApp } from '../support/test-app.ts'
 
 test.each([
@@ -13,10 +13,7 @@ test.each([
   const connection = await RawConnection.open(await listening(baton.app))
   connection.send('GET /pull HTTP/1.1\r\nHost: localhost\r\nX-Instance-Id: w-1\r\n\r\n')
   await connection.answer()
-  const settle = '{"no":"array"}'
-  connection.send(
-    `POST /settle HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${settle.length}\r\n\r\n${settle}`,
-  )
+  connection.send(postBytes('/settle', '{"no":"array"}'))
   await connection.answer()
   await expect.poll(() => lines).toHaveLength(2)
   expect(lines).toEqual([

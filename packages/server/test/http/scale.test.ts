@@ -16,11 +16,7 @@ async function service(changed: Parameters<typeof TestApp.open>[0] = {}) {
     for (let round = 0; round < rounds; round += 1) {
       const pulled = await Promise.all(workers.map((worker) => pullAs(worker, query, batch)))
       pass(seconds)
-      const leases = pulled.flatMap(({ body }) => body.partitions.map(leaseId))
-      await baton.post(
-        '/settle',
-        leases.map((id: string) => ({ leaseId: id, outcome: 'done' })),
-      )
+      await baton.settle(pulled.flatMap(({ body }) => body.partitions))
     }
   }
   const scale = async (query = '') => {
@@ -53,8 +49,7 @@ describe('the backlog', () => {
   test('is reported by state, in partitions and records', async () => {
     const { baton, pullAs, scale } = await service({ maxAttempts: 2, backoffSeconds: 600 })
     await baton.callBack(...descriptors('parked', 1, { record_count: 3 }))
-    const [parked] = (await pullAs('w')).body.partitions
-    await baton.post('/settle', [{ leaseId: leaseId(parked), outcome: 'failed', final: true }])
+    await baton.settle((await pullAs('w')).body.partitions, { outcome: 'failed', final: true })
     await baton.callBack(...descriptors('open', 4, { record_count: 10 }))
     const [failed] = (await pullAs('w', '', 2)).body.partitions
     await baton.post('/settle', [{ leaseId: leaseId(failed), outcome: 'failed' }])

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { servedRoutes } from '../../../../test/docs/support/routes.ts'
-import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
+import { listening, postBytes, pullBytes, RawConnection } from '../support/raw-connection.ts'
 import { descriptors, TestApp } from '../support/test-app.ts'
 
 const leaseState = {
@@ -48,8 +48,7 @@ test.each([
     expect(answer.headers).toMatchObject({ ...strictest, 'cache-control': 'no-store' })
     return answer.status
   }
-  const settle = (body: string) =>
-    `POST /settle HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  const settle = (body: string) => postBytes('/settle', body)
   expect(await asked(pullBytes())).toBe(200)
   expect(await asked(pullBytes({ 'Idempotency-Key': 'x'.repeat(300) }))).toBe(422)
   expect(await asked(settle('[{"leaseId":"1-1-aaaaaaaaaaaaaaaa","outcome":"done"}]'))).toBe(200)

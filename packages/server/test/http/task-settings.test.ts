@@ -224,25 +224,15 @@ describe('settings of a task', () => {
     expect(later).toMatchObject([{}, { type: 'task.paused', data: { because: null } }])
   })
 
-  test('may include a pause after failures only in a delivery mode with leases', async () => {
+  test.each([
+    ['a pause after failures', { pauseAfterFailures: { share: 0.5, of: 20 } }, 'pause-after-failures=0.5/20'],
+    ['a level barrier', { levelBarrier: true }, 'level-barrier=true'],
+  ])('may include %s only in a delivery mode with leases', async (_, body, header) => {
     const baton = await TestApp.open({ delivery: 'at-most-once' })
-    const pauseAfterFailures = { share: 0.5, of: 20 }
-    const changed = await baton.ask('PATCH', '/tasks/a/settings', { body: { pauseAfterFailures } })
-    expect([changed.status, changed.body.errors[0].pointer]).toEqual([422, '/pauseAfterFailures'])
-    const called = await baton.post('/call-back', [descriptor('a', 0, 0)], {
-      'task-settings': 'pause-after-failures=0.5/20',
-    })
+    const changed = await baton.ask('PATCH', '/tasks/a/settings', { body })
+    expect([changed.status, changed.body.errors[0].pointer]).toEqual([422, `/${Object.keys(body)[0]}`])
+    const called = await baton.post('/call-back', [descriptor('a', 0, 0)], { 'task-settings': header })
     expect([called.status, called.body.code]).toEqual([422, 'parameter_invalid'])
     expect((await baton.get('/tasks/a/settings')).status).toBe(404)
-  })
-
-  test('may include a level barrier only in a delivery mode with leases', async () => {
-    const baton = await TestApp.open({ delivery: 'at-most-once' })
-    const changed = await baton.ask('PATCH', '/tasks/a/settings', { body: { levelBarrier: true } })
-    expect([changed.status, changed.body.errors[0].pointer]).toEqual([422, '/levelBarrier'])
-    const called = await baton.post('/call-back', [descriptor('a', 0, 0)], {
-      'task-settings': 'level-barrier=true',
-    })
-    expect([called.status, called.body.code]).toEqual([422, 'parameter_invalid'])
   })
 })

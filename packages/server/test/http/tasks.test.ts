@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { until } from '../../../../test/support/until.ts'
 import { descriptor, leaseId, TestApp } from '../support/test-app.ts'
 
+const service = TestApp.shared()
+
 type Named = { taskId: string; partition_name: string }
 
 /** Follows `next` until there is none. */
@@ -59,8 +61,7 @@ describe('GET /tasks', () => {
   test.each(['parked=false', 'parked=', 'parked=1', 'parked=TRUE'])(
     '%s is refused with the allowed values',
     async (query) => {
-      const baton = await TestApp.open()
-      const { status, body } = await baton.get(`/tasks?${query}`)
+      const { status, body } = await service().get(`/tasks?${query}`)
       expect([status, body.code, body.detail]).toEqual([
         422,
         'parameter_invalid',
@@ -80,8 +81,7 @@ describe('GET /tasks', () => {
     'cursor=IngiCg',
     'state=open&state=done',
   ])('with %s is answered 422', async (query) => {
-    const baton = await TestApp.open()
-    const answer = await baton.get(`/tasks?${query}`)
+    const answer = await service().get(`/tasks?${query}`)
     expect([answer.status, answer.body.code]).toEqual([422, 'parameter_invalid'])
   })
 })
@@ -94,8 +94,7 @@ describe('GET /tasks/{taskId}', () => {
       descriptor('orders', 0, 2, { record_count: 20 }),
       descriptor('orders', 3, 5, { record_count: 30, computeTableName: 'results.late' }),
     )
-    const id = leaseId((await baton.pull())[0])
-    await baton.post('/settle', [{ leaseId: id, outcome: 'done' }])
+    await baton.settle(await baton.pull())
     await baton.pull()
     const { body } = await baton.get('/tasks/orders')
     expect(body).toMatchObject({
@@ -112,9 +111,8 @@ describe('GET /tasks/{taskId}', () => {
     })
   })
 
-  test('of an unknown task is answered 404', async () => {
-    const baton = await TestApp.open()
-    const answer = await baton.get('/tasks/nothing')
+  test.each(['', '/partitions', '/manifest'])('%s of an unknown task is answered 404', async (path) => {
+    const answer = await service().get(`/tasks/nothing${path}`)
     expect([answer.status, answer.body.code]).toEqual([404, 'task_unknown'])
   })
 })
@@ -173,7 +171,7 @@ describe('GET /tasks/{taskId}/partitions', () => {
   test('lists finished ones last on request, page by page', async () => {
     const baton = await TestApp.open()
     await baton.callBack(...five)
-    await baton.post('/settle', [{ leaseId: leaseId((await baton.pull())[0]), outcome: 'done' }])
+    await baton.settle(await baton.pull())
     await baton.pull()
     const pages = await allPages(baton, '/tasks/orders/partitions?order=unfinished&limit=2', 'partitions')
     expect(pages.map(names)).toEqual([
@@ -206,14 +204,8 @@ describe('GET /tasks/{taskId}/partitions', () => {
     'order=level',
     'order=',
   ])('with %s is answered 422', async (query) => {
-    const baton = await TestApp.open()
-    await baton.callBack(...five)
-    expect((await baton.get(`/tasks/orders/partitions?${query}`)).status).toBe(422)
-  })
-
-  test('of an unknown task is answered 404', async () => {
-    const baton = await TestApp.open()
-    expect((await baton.get('/tasks/nothing/partitions')).body.code).toBe('task_unknown')
+    await service().callBack(...five)
+    expect((await service().get(`/tasks/orders/partitions?${query}`)).status).toBe(422)
   })
 })
 
@@ -259,13 +251,7 @@ describe('GET /tasks/{taskId}/manifest', () => {
   test('exports one state or level, with the attempts and their reasons', async () => {
     const baton = await TestApp.open()
     await baton.callBack(descriptor('orders', 0, 0), descriptor('orders', 1, 0))
-    const failed = {
-      leaseId: leaseId((await baton.pull())[0]),
-      outcome: 'failed',
-      final: true,
-      reason: 'locked',
-    }
-    await baton.post('/settle', [failed])
+    await baton.settle(await baton.pull(), { outcome: 'failed', final: true, reason: 'locked' })
     const { text } = await baton.get('/tasks/orders/manifest?state=parked')
     const line = JSON.parse(text)
     expect(line).toMatchObject({ state: 'parked', lastReason: 'locked' })
@@ -276,15 +262,10 @@ describe('GET /tasks/{taskId}/manifest', () => {
     expect(task.failures).toMatchObject([{ outcome: 'failed', reason: 'locked', count: 1 }])
   })
 
-  test('of an unknown task is answered 404', async () => {
-    const baton = await TestApp.open()
-    expect((await baton.get('/tasks/nothing/manifest')).body.code).toBe('task_unknown')
-  })
-
   test('of a purged task is refused rather than empty', async () => {
     const baton = await TestApp.open({ retentionDays: 0 })
     await baton.callBack(descriptor('orders', 0, 1))
-    await baton.post('/settle', [{ leaseId: leaseId((await baton.pull())[0]), outcome: 'done' }])
+    await baton.settle(await baton.pull())
     // Retention runs right after a control request, and every ten seconds otherwise.
     await baton.post('/tasks/orders/seal')
     await until(async () => (await baton.get('/tasks/orders')).body.purgedAt !== null)

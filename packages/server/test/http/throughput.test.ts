@@ -4,11 +4,7 @@ import { descriptor, descriptors, TestApp } from '../support/test-app.ts'
 async function worked(): Promise<TestApp> {
   const baton = await TestApp.open()
   await baton.callBack(...descriptors('orders', 3), descriptor('orders', 1, 0))
-  const partitions = await baton.pull({ prefer: 'batch=4' })
-  await baton.post(
-    '/settle',
-    partitions.map(({ lease }) => ({ leaseId: lease?.id, outcome: 'done' })),
-  )
+  await baton.settle(await baton.pull({ prefer: 'batch=4' }))
   return baton
 }
 
@@ -83,11 +79,7 @@ describe('the history of a task', () => {
 test('all tasks together have a history, too', async () => {
   const baton = await worked()
   await baton.callBack(...descriptors('returns', 2))
-  const partitions = await baton.pull({ prefer: 'batch=2' })
-  await baton.post(
-    '/settle',
-    partitions.map(({ lease }) => ({ leaseId: lease?.id, outcome: 'done' })),
-  )
+  await baton.settle(await baton.pull({ prefer: 'batch=2' }))
   const { status, body } = await baton.get('/throughput?step=hour')
   expect({ status, keys: Object.keys(body) }).toEqual({ status: 200, keys: ['step', 'from', 'to', 'points'] })
   expect(sumOf(body.points)).toBe(6)

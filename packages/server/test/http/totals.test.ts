@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { descriptor, descriptors, leaseId, TestApp } from '../support/test-app.ts'
+import { descriptor, descriptors, TestApp } from '../support/test-app.ts'
 
 const nothing = { total: 0, ready: 0, held: 0, leased: 0, delayed: 0, parked: 0, done: 0, cancelled: 0 }
 
@@ -19,13 +19,10 @@ describe('GET /totals', () => {
   test('adds up every task that is neither done nor cancelled, and what is done of it', async () => {
     const baton = await TestApp.open({ maxAttempts: 1 })
     await baton.callBack(...descriptors('stalled', 1))
-    const failed = (await baton.pull()).map((partition) => ({
-      leaseId: leaseId(partition),
-      outcome: 'failed',
-    }))
+    await baton.settle(await baton.pull(), { outcome: 'failed' })
     await baton.callBack(...descriptors('open', 4))
-    const [first] = await baton.pull({ prefer: 'batch=2' })
-    await baton.post('/settle', [...failed, { leaseId: leaseId(first), outcome: 'done' }])
+    const pulled = await baton.pull({ prefer: 'batch=2' })
+    await baton.settle(pulled.slice(0, 1))
     await baton.callBack(...descriptors('paused', 2, { record_count: 7 }))
     await baton.post('/tasks/paused/pause')
     await baton.callBack(...descriptors('cancelled', 5))

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { bearer, tokenNamed, tokensFile, writeTokens } from '../../../../test/support/tokens-file.ts'
 import { until } from '../../../../test/support/until.ts'
-import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
+import { listening, postBytes, pullBytes, RawConnection } from '../support/raw-connection.ts'
 import { type Answer, descriptor, TestApp } from '../support/test-app.ts'
 
 const tokens = [
@@ -36,16 +36,8 @@ async function guarded(kind: 'fast path' | 'server'): Promise<{ baton: TestApp; 
   }
   const path: Path = {
     pull: (name, query = '') => send(pullBytes(headersOf(name)).replace('/pull', `/pull${query}`)),
-    settle: (name, body, query = '') => {
-      const text = JSON.stringify(body)
-      const fields = {
-        ...headersOf(name),
-        'Content-Type': 'application/json',
-        'Content-Length': String(text.length),
-      }
-      const lines = Object.entries(fields).map(([field, value]) => `${field}: ${value}\r\n`)
-      return send(`POST /settle${query} HTTP/1.1\r\n${lines.join('')}\r\n${text}`)
-    },
+    settle: (name, body, query = '') =>
+      send(postBytes(`/settle${query}`, JSON.stringify(body), headersOf(name))),
   }
   return { baton, path, port }
 }

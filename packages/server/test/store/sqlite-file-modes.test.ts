@@ -4,8 +4,9 @@ import { expect, test } from 'vitest'
 import { ServiceProcess } from '../../../../test/support/service-process.ts'
 import { testFolder } from '../../../../test/support/test-folder.ts'
 import { openEmbeddedStore } from '../../src/open-store.ts'
-import { Driver, some } from './conformance/driver.ts'
-import { TestClock, testPolicy } from './conformance/harness.ts'
+import { some } from './conformance/driver.ts'
+import { testPolicy } from './conformance/harness.ts'
+import { driverOf } from './driven-store.ts'
 import { SeparateStore } from './support/separate-store.ts'
 
 const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8)
@@ -31,11 +32,7 @@ test.each(['0000', '0777'])(
   async (umask) => {
     const folder = join(await testFolder(), 'data')
     const separate = await SeparateStore.open(folder, { umask })
-    const driver = new Driver(
-      { store: separate.store, reopen: async () => {}, dispose: async () => {} },
-      new TestClock(),
-    )
-    await driver.callBack('a', some(0, 3))
+    await driverOf(separate.store).callBack('a', some(0, 3))
     expect(await modeOf(folder)).toBe('700')
     expect(await modesIn(folder)).toMatchObject(whileOpen)
     await separate.close()

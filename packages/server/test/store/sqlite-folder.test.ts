@@ -1,10 +1,10 @@
 import { rename } from 'node:fs/promises'
 import { beforeEach, expect, test } from 'vitest'
 import { testFolder } from '../../../../test/support/test-folder.ts'
-import type { Store } from '../../src/handoff/store.ts'
 import { openEmbeddedStore } from '../../src/open-store.ts'
-import { Driver, some } from './conformance/driver.ts'
-import { TestClock, testPolicy } from './conformance/harness.ts'
+import { some } from './conformance/driver.ts'
+import { testPolicy } from './conformance/harness.ts'
+import { driverOf } from './driven-store.ts'
 
 let folder: string
 
@@ -13,8 +13,6 @@ beforeEach(async () => {
 })
 
 const open = () => openEmbeddedStore({ folder, policy: testPolicy })
-const driverOf = (store: Store) =>
-  new Driver({ store, reopen: async () => {}, dispose: async () => {} }, new TestClock())
 
 test('closing waits for a call-back that is being written', async () => {
   const store = await open()

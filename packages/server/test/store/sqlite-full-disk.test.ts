@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { testFolder } from '../../../../test/support/test-folder.ts'
 import { recount } from '../support/recount.ts'
-import { Driver, some } from './conformance/driver.ts'
-import { TestClock } from './conformance/harness.ts'
+import { some } from './conformance/driver.ts'
+import { driverOf } from './driven-store.ts'
 import { SeparateStore } from './support/separate-store.ts'
 
 const unavailable = { name: 'StoreUnavailable', message: expect.stringContaining('nothing of this request') }
@@ -11,7 +11,7 @@ test('on a full disk everything is refused as unavailable, and everything works 
   const data = await testFolder()
   const separate = await SeparateStore.open(data)
   const { store } = separate
-  const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, new TestClock())
+  const driver = driverOf(store)
   await driver.callBack('a', some(0, 50))
   const { leaseId } = await driver.pullOne()
   separate.limitFileSize(4096)

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { testFolder } from '../../../../test/support/test-folder.ts'
 import { recount } from '../support/recount.ts'
-import { Driver, some } from './conformance/driver.ts'
-import { TestClock } from './conformance/harness.ts'
+import { some } from './conformance/driver.ts'
+import { driverOf } from './driven-store.ts'
 import { SeparateStore } from './support/separate-store.ts'
 
 let folder: string
@@ -21,8 +21,6 @@ async function setWritable(writable: boolean): Promise<void> {
 }
 
 const open = () => SeparateStore.open(folder, { obeyModes: true })
-const driverOf = ({ store }: SeparateStore) =>
-  new Driver({ store, reopen: async () => {}, dispose: async () => {} }, new TestClock())
 
 test('a read-only folder is refused at the start, new or with data in it, with an explanation', async () => {
   const refused = (reason: string) => ({
@@ -35,19 +33,19 @@ test('a read-only folder is refused at the start, new or with data in it, with a
   await expect(open()).rejects.toMatchObject(refused('baton.lock cannot be opened'))
   await setWritable(true)
   const separate = await open()
-  await driverOf(separate).callBack('a', some(0, 3))
+  await driverOf(separate.store).callBack('a', some(0, 3))
   await separate.close()
   await setWritable(false)
   await expect(open()).rejects.toMatchObject(refused('the folder is read-only'))
   await setWritable(true)
   const again = await open()
-  expect(await driverOf(again).partitions('a')).toHaveLength(3)
+  expect(await driverOf(again.store).partitions('a')).toHaveLength(3)
   await again.close()
 })
 
 test('a folder that becomes read-only while it is in use makes requests unavailable until it is writable', async () => {
   const separate = await open()
-  const driver = driverOf(separate)
+  const driver = driverOf(separate.store)
   await driver.callBack('a', some(0, 3))
   // A failed write makes the store reopen its file, and by then it may no longer be writable.
   separate.limitFileSize(4096)

@@ -96,6 +96,22 @@ export async function listening({ http }: App): Promise<number> {
   return (http.server.address() as AddressInfo).port
 }
 
+/** A request with a body of JSON. */
+export function postBytes(
+  path: string,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): string {
+  const given = {
+    Host: 'localhost',
+    'Content-Type': 'application/json',
+    'Content-Length': String(Buffer.byteLength(body)),
+    ...headers,
+  }
+  const lines = Object.entries(given).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`
+}
+
 export function pullBytes(headers: Readonly<Record<string, string>> = {}): string {
   const lines = Object.entries({ Host: '127.0.0.1', ...headers }).map(
     ([name, value]) => `${name}: ${value}\r\n`,

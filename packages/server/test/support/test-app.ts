@@ -120,6 +120,16 @@ export class TestApp {
     expect((await this.post('/call-back', descriptors)).status).toBe(200)
   }
 
+  /** Settles each of these in the same way. */
+  settle(
+    partitions: readonly PulledPartition[],
+    reported: object = { outcome: 'done' },
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Answer> {
+    const settlements = partitions.map((partition) => ({ leaseId: leaseId(partition), ...reported }))
+    return this.post('/settle', settlements, headers)
+  }
+
   async pull(headers: Readonly<Record<string, string>> = {}): Promise<PulledPartition[]> {
     const { status, body } = await this.get('/pull', headers)
     expect(status).toBe(200)

@@ -8,7 +8,7 @@ import { until } from '../../../../test/support/until.ts'
 import { SettingsError } from '../../src/settings-files.ts'
 import { AddressRule } from '../../src/webhooks/address-rule.ts'
 import { readSubscriptionsFile } from '../../src/webhooks/subscriptions-file.ts'
-import { descriptor, leaseId, TestApp } from '../support/test-app.ts'
+import { descriptor, TestApp } from '../support/test-app.ts'
 import { Receiver } from './support/receiver.ts'
 
 const secretNamed = (word: string): string => `whsec_${Buffer.from(word.padEnd(32, '.')).toString('base64')}`
@@ -144,8 +144,7 @@ describe('a service with a subscriptions file', () => {
 
   async function finish(baton: TestApp, taskId: string): Promise<void> {
     await baton.callBack(descriptor(taskId, 0, 0))
-    const [partition] = await baton.pull()
-    await baton.post('/settle', [{ leaseId: leaseId(partition), outcome: 'done' }])
+    await baton.settle(await baton.pull())
   }
 
   const list = async (baton: TestApp) => (await baton.get('/subscriptions')).body.subscriptions

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { AuditQuery, AuditRecord } from '../../../src/handoff/audit.ts'
-import { NOW, rowChanges } from './builders.ts'
+import { NOW, write } from './builders.ts'
 import { type DiskHarness, disksOf } from './harness.ts'
 
 const record = (id: number, changes: Partial<AuditRecord> = {}): AuditRecord => ({
@@ -38,7 +38,7 @@ export function auditTopic(harness: DiskHarness): void {
         request: { partitions: ['a-0-1'], note: 'a \\ b' },
         changed: Number.MAX_SAFE_INTEGER,
       })
-      for (const _ of [1, 2]) await disk.flush(rowChanges({ audit: [full, record(8)] }), 0)
+      for (const _ of [1, 2]) await write(disk, { audit: [full, record(8)] })
       expect(await disk.audited(query())).toEqual([record(8), full])
     })
 
@@ -51,7 +51,7 @@ export function auditTopic(harness: DiskHarness): void {
         record(4, { taskId: 'a', name: 'ops' }),
         record(5),
       ]
-      await disk.flush(rowChanges({ audit }), 0)
+      await write(disk, { audit })
       const found = async (changes: Partial<AuditQuery>) =>
         (await disk.audited(query(changes))).map(({ id }) => id)
       expect(await found({})).toEqual([5, 4, 3, 2, 1])
@@ -65,7 +65,7 @@ export function auditTopic(harness: DiskHarness): void {
 
     test('forgets what is too old or too much, from the oldest on, a bounded number at a time', async () => {
       const { disk } = await create()
-      await disk.flush(rowChanges({ audit: [1, 2, 3, 4, 5, 6].map((id) => record(id)) }), 0)
+      await write(disk, { audit: [1, 2, 3, 4, 5, 6].map((id) => record(id)) })
       const left = async () => (await disk.audited(query())).map(({ id }) => id)
       expect(await disk.forgetAudit({ before: NOW, most: 10, limit: 10 })).toBe(0)
       expect(await disk.forgetAudit({ before: NOW + 4, most: 10, limit: 2 })).toBe(2)

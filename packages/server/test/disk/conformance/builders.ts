@@ -1,8 +1,10 @@
-import type { RowChanges } from '../../../src/handoff/disk.ts'
+import type { Disk, RowChanges } from '../../../src/handoff/disk.ts'
+import type { Entry } from '../../../src/handoff/engine/entry.ts'
 import { noRowChanges } from '../../../src/handoff/engine/state/unflushed.ts'
 import { type PartitionDescriptor, type PartitionStatus, untouched } from '../../../src/handoff/partition.ts'
 import { noTallies } from '../../../src/handoff/rules/task.ts'
 import type { StoredLane, StoredLaneTable, StoredTask } from '../../../src/handoff/stored.ts'
+import { type InstanceDetails, noTotals } from '../../../src/handoff/views/queries.ts'
 
 /** A day in 2026; a round number makes failures readable. */
 export const NOW = 1_780_000_000_000
@@ -42,6 +44,27 @@ export const aTask = (id: number, changes: Partial<StoredTask> = {}): StoredTask
   failureWindow: '',
   ...changes,
 })
+
+export const emptyEntry: Entry = {
+  tasks: [],
+  lanes: [],
+  levels: [],
+  partitions: [],
+  keys: [],
+  ranges: [],
+  tables: [],
+  produced: [],
+  instances: [],
+  totals: [],
+  nextIds: null,
+  laneTables: [],
+  outbox: null,
+  throughput: [],
+  audit: [],
+  checkpoints: [],
+  tableSettings: [],
+  at: 0,
+}
 
 export const aLaneTable = (
   lane: number,
@@ -101,6 +124,24 @@ export const aRow = (
 export const rows = (lane: number, first: number, count: number): PartitionDescriptor[] =>
   Array.from({ length: count }, (_, at) => aRow(first + at, lane))
 
+/** A worker as views show it. */
+export const anInstance = (changes: Partial<InstanceDetails> = {}): InstanceDetails => ({
+  instanceId: 'w',
+  role: 'worker',
+  firstSeenAt: NOW,
+  lastSeenAt: NOW,
+  totals: noTotals(),
+  leases: 0,
+  lostUnlessSeenSince: null,
+  pausedAt: null,
+  silentAfterMillis: null,
+  leadsSince: null,
+  node: null,
+  now: NOW,
+  tasks: [],
+  ...changes,
+})
+
 export const status = (changes: Partial<PartitionStatus> = {}): PartitionStatus => ({
   ...untouched(),
   ...changes,
@@ -121,6 +162,10 @@ export const rowChanges = (changes: Partial<RowChanges> = {}): RowChanges => ({
   ...noRowChanges(),
   ...changes,
 })
+
+/** Writes rows of which no entry is left. */
+export const write = (disk: Pick<Disk, 'flush'>, changes: Partial<RowChanges>): Promise<void> =>
+  disk.flush(rowChanges(changes), 0)
 
 export const byId = <Image extends { readonly id: number }>(...all: Image[]): Map<number, Image> =>
   new Map(all.map((row) => [row.id, row]))

@@ -2,7 +2,7 @@ import { MAX_PRODUCER_TASKS } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
 import type { Heartbeat } from '../../../src/handoff/heartbeats.ts'
 import { noTotals } from '../../../src/handoff/views/queries.ts'
-import { aTask, byId, NOW, rowChanges, tally } from './builders.ts'
+import { aTask, byId, NOW, tally, write } from './builders.ts'
 import { type DiskHarness, disksOf } from './harness.ts'
 
 const seen = (instanceId: string, changes: Partial<Heartbeat> = {}): Heartbeat => ({
@@ -65,7 +65,7 @@ export function instancesTopic(harness: DiskHarness): void {
       await disk.recordInstances([seen('old', { pulls: 4 })], NOW)
       const changed = (instanceId: string) =>
         [instanceId, { instanceId, role: 'producer' as const, at: NOW + 5 }] as const
-      await disk.flush(rowChanges({ instances: new Map([changed('old'), changed('new')]) }), 0)
+      await write(disk, { instances: new Map([changed('old'), changed('new')]) })
       expect(await disk.instance('new')).toMatchObject({
         role: 'producer',
         firstSeenAt: NOW + 5,
@@ -89,9 +89,9 @@ export function instancesTopic(harness: DiskHarness): void {
             lostUnlessSeenSince,
           },
         ] as const
-      await disk.flush(rowChanges({ totals: new Map([added('old', 2), added('new', 3, NOW + 9)]) }), 0)
-      await disk.flush(rowChanges({ totals: new Map([added('old', 0, NOW), added('new', 4, NOW + 2)]) }), 0)
-      await disk.flush(rowChanges({ totals: new Map([added('new', 0)]) }), 0)
+      await write(disk, { totals: new Map([added('old', 2), added('new', 3, NOW + 9)]) })
+      await write(disk, { totals: new Map([added('old', 0, NOW), added('new', 4, NOW + 2)]) })
+      await write(disk, { totals: new Map([added('new', 0)]) })
       expect(await disk.instance('old')).toMatchObject({
         lastSeenAt: NOW,
         totals: { pulls: 4, done: 2 },
@@ -123,11 +123,8 @@ export function instancesTopic(harness: DiskHarness): void {
       await disk.recordInstances([seen('w')], NOW)
       const changed = (instanceId: string, pausedAt?: number | null) =>
         [instanceId, { instanceId, role: 'worker' as const, at: NOW, pausedAt }] as const
-      await disk.flush(
-        rowChanges({ instances: new Map([changed('w', NOW + 1), changed('new', NOW + 2)]) }),
-        0,
-      )
-      await disk.flush(rowChanges({ instances: new Map([changed('w')]) }), 0)
+      await write(disk, { instances: new Map([changed('w', NOW + 1), changed('new', NOW + 2)]) })
+      await write(disk, { instances: new Map([changed('w')]) })
       await disk.recordInstances([seen('w')], NOW + 3)
       const paused = async () => (await disk.pausedInstances()).toSorted((a, b) => a.pausedAt - b.pausedAt)
       expect(await paused()).toEqual([
@@ -135,7 +132,7 @@ export function instancesTopic(harness: DiskHarness): void {
         { instanceId: 'new', pausedAt: NOW + 2 },
       ])
       expect(await disk.instance('w')).toMatchObject({ pausedAt: NOW + 1, lastSeenAt: NOW + 3 })
-      await disk.flush(rowChanges({ instances: new Map([changed('w', null)]) }), 0)
+      await write(disk, { instances: new Map([changed('w', null)]) })
       expect(await paused()).toEqual([{ instanceId: 'new', pausedAt: NOW + 2 }])
     })
 
@@ -145,7 +142,7 @@ export function instancesTopic(harness: DiskHarness): void {
       const totals = { instanceId: 'lost', role: 'worker' as const, at: NOW, totals: noTotals() }
       const lost = new Map([['lost', { ...totals, lostUnlessSeenSince: NOW + 1 }]])
       await disk.recordInstances([seen('a'), seen('z')], NOW + 900)
-      await disk.flush(rowChanges({ totals: lost }), 0)
+      await write(disk, { totals: lost })
       const active = async (since: number, limit = 9) => (await disk.activeInstances(since, limit)).toSorted()
       expect(await active(NOW + 900)).toEqual(['a', 'lost', 'z'])
       expect(await active(NOW + 900, 2)).toHaveLength(2)
@@ -162,14 +159,11 @@ export function instancesTopic(harness: DiskHarness): void {
       const tasks = Array.from({ length: MAX_PRODUCER_TASKS + 2 }, (_, at) =>
         aTask(at + 1, { partitions: tally({ done: 3, leased: 4 }), records }),
       )
-      await disk.flush(
-        rowChanges({
-          tasks: byId(...tasks),
-          produced: new Map(tasks.map(({ id }) => produced(id, NOW + id))),
-        }),
-        0,
-      )
-      await disk.flush(rowChanges({ produced: new Map([produced(1, NOW + 500)]) }), 0)
+      await write(disk, {
+        tasks: byId(...tasks),
+        produced: new Map(tasks.map(({ id }) => produced(id, NOW + id))),
+      })
+      await write(disk, { produced: new Map([produced(1, NOW + 500)]) })
       const found = (await disk.instance('p'))?.tasks
       expect(found).toHaveLength(MAX_PRODUCER_TASKS)
       expect(found?.slice(0, 2)).toEqual([
@@ -203,7 +197,7 @@ export function instancesTopic(harness: DiskHarness): void {
       )
       await disk.recordInstances([seen('fresh')], NOW + 10)
       const paused = { instanceId: 'paused', role: 'worker' as const, at: NOW, pausedAt: NOW }
-      await disk.flush(rowChanges({ instances: new Map([['paused', paused]]) }), 0)
+      await write(disk, { instances: new Map([['paused', paused]]) })
       const left = async () =>
         (await disk.instances({ sort: 'name', after: null, limit: 9 })).map(({ instanceId }) => instanceId)
       const forget = (unseenSince: number, endedSince: number, limit: number) =>
@@ -221,7 +215,7 @@ export function instancesTopic(harness: DiskHarness): void {
       for (const [at, name] of ['a', 'b', 'c', 'd', 'e'].entries())
         await disk.recordInstances([seen(name)], NOW + at)
       const paused = { instanceId: 'paused', role: 'worker' as const, at: NOW, pausedAt: NOW }
-      await disk.flush(rowChanges({ instances: new Map([['paused', paused]]) }), 0)
+      await write(disk, { instances: new Map([['paused', paused]]) })
       const forget = (most: number, limit: number) =>
         disk.forgetInstances({ unseenSince: 0, endedSince: 0, holders: new Set(), most, limit })
       expect(await forget(6, 9)).toBe(0)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { aLane, aRow, aTask, byId, ids, leased, NOW, rowChanges, rows, status, tally } from './builders.ts'
+import { aLane, aRow, aTask, byId, ids, leased, NOW, rows, status, tally, write } from './builders.ts'
 import { type DiskHarness, disksOf } from './harness.ts'
 
 export function maintenanceTopic(harness: DiskHarness): void {
@@ -10,18 +10,15 @@ export function maintenanceTopic(harness: DiskHarness): void {
       const { disk } = await create()
       await disk.stage(rows(1, 1, 6))
       const delayed = (dueAt: number) => status({ state: 'delayed', leaseNumber: 1, dueAt })
-      await disk.flush(
-        rowChanges({
-          partitions: new Map([
-            [1, leased({ dueAt: NOW - 3 })],
-            [2, delayed(NOW + 1)],
-            [3, delayed(NOW - 1)],
-            [4, delayed(NOW - 1)],
-            [5, status({ leaseNumber: 1, dueAt: NOW - 5 })],
-          ]),
-        }),
-        0,
-      )
+      await write(disk, {
+        partitions: new Map([
+          [1, leased({ dueAt: NOW - 3 })],
+          [2, delayed(NOW + 1)],
+          [3, delayed(NOW - 1)],
+          [4, delayed(NOW - 1)],
+          [5, status({ leaseNumber: 1, dueAt: NOW - 5 })],
+        ]),
+      })
       const ended = async (now: number, limit = 10) => {
         const { due, nextAt } = await disk.dueBackoffs(now, limit)
         return [ids(due), nextAt]
@@ -43,51 +40,39 @@ export function maintenanceTopic(harness: DiskHarness): void {
       const cancelled = { state: 'cancelled', cancelled: true }
       const removed = (...gone: number[]) => new Map(gone.map((id) => [id, null]))
       await disk.stage([...rows(10, 1, 2), ...rows(11, 3, 2)])
-      await disk.flush(
-        rowChanges({
-          tasks: byId(
-            done(1, NOW + 2),
-            done(2, NOW + 1),
-            done(3, NOW, { ...cancelled, partitions: tally({ ready: 3, leased: 1 }) }),
-            done(4, NOW, { purgedAt: NOW + 5 }),
-            aTask(5),
-          ),
-          lanes: byId(...laneIds, lane(4, 0, 2), lane(4, 1, 2)),
-        }),
-        0,
-      )
+      await write(disk, {
+        tasks: byId(
+          done(1, NOW + 2),
+          done(2, NOW + 1),
+          done(3, NOW, { ...cancelled, partitions: tally({ ready: 3, leased: 1 }) }),
+          done(4, NOW, { purgedAt: NOW + 5 }),
+          aTask(5),
+        ),
+        lanes: byId(...laneIds, lane(4, 0, 2), lane(4, 1, 2)),
+      })
       const next = async (before: number) => (await disk.purgeable(before))?.id ?? null
       expect(await next(NOW + 1)).toBeNull()
       expect(await next(NOW + 2)).toBe(2)
       expect(await next(NOW + 9)).toBe(2)
       // The first of two levels is gone, and a restart comes in between.
-      await disk.flush(
-        rowChanges({
-          tasks: byId(done(1, NOW + 2, { purgedAt: NOW + 9 })),
-          lanes: byId(lane(1, 0, 2)),
-          partitions: removed(1, 2),
-        }),
-        0,
-      )
+      await write(disk, {
+        tasks: byId(done(1, NOW + 2, { purgedAt: NOW + 9 })),
+        lanes: byId(lane(1, 0, 2)),
+        partitions: removed(1, 2),
+      })
       expect(await next(NOW)).toBe(1)
-      await disk.flush(rowChanges({ lanes: byId(lane(1, 1, 1)), partitions: removed(3) }), 0)
+      await write(disk, { lanes: byId(lane(1, 1, 1)), partitions: removed(3) })
       expect(await next(NOW)).toBe(1)
-      await disk.flush(rowChanges({ lanes: byId(lane(1, 1, 2)), partitions: removed(4) }), 0)
+      await write(disk, { lanes: byId(lane(1, 1, 2)), partitions: removed(4) })
       expect(await next(NOW)).toBeNull()
       // Leases of a cancelled task need its rows until they end.
-      await disk.flush(
-        rowChanges({
-          tasks: byId(done(3, NOW, { ...cancelled, partitions: tally({ ready: 3, cancelled: 1 }) })),
-        }),
-        0,
-      )
+      await write(disk, {
+        tasks: byId(done(3, NOW, { ...cancelled, partitions: tally({ ready: 3, cancelled: 1 }) })),
+      })
       expect(await next(NOW + 9)).toBe(3)
       // A large call-back is about to reopen them.
       const staging = { first: 100, last: 220 }
-      await disk.flush(
-        rowChanges({ tasks: byId(done(2, NOW + 1, { staging }), done(3, NOW, { staging })) }),
-        0,
-      )
+      await write(disk, { tasks: byId(done(2, NOW + 1, { staging }), done(3, NOW, { staging })) })
       expect(await next(NOW + 9)).toBeNull()
     })
   })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { Disk } from '../../../src/handoff/disk.ts'
 import {
   type DeliveryChange,
   type DeliveryQuery,
@@ -10,7 +11,7 @@ import {
   type StoredDelivery,
   type StoredSubscription,
 } from '../../../src/handoff/outbox.ts'
-import { NOW, rowChanges } from './builders.ts'
+import { NOW, write } from './builders.ts'
 import { type DiskHarness, disksOf } from './harness.ts'
 
 const subscription = (id: string, changes: Partial<StoredSubscription> = {}): StoredSubscription => ({
@@ -52,8 +53,8 @@ const delivery = (owner: string, event: number, changes: Partial<StoredDelivery>
   ...changes,
 })
 
-const outbox = (changes: Partial<OutboxRowChanges>) =>
-  rowChanges({ outbox: { ...noOutboxRowChanges(), ...changes } })
+const writeOutbox = (disk: Disk, changes: Partial<OutboxRowChanges>) =>
+  write(disk, { outbox: { ...noOutboxRowChanges(), ...changes } })
 const changed = (...all: DeliveryChange[]) => new Map(all.map((one) => [deliveryKey(one), one]))
 
 const query = (changes: Partial<DeliveryQuery> = {}): DeliveryQuery => ({
@@ -73,18 +74,15 @@ export function outboxTopic(harness: DiskHarness): void {
     test('subscriptions come back with every field, are changed, and are removed', async () => {
       const { disk } = await create()
       const [a, b] = [subscription('a'), subscription('b', { url: null, state: 'removed', reason: 'gone' })]
-      await disk.flush(outbox({ subscriptions: new Map([a, b].map((one) => [one.id, one])) }), 0)
+      await writeOutbox(disk, { subscriptions: new Map([a, b].map((one) => [one.id, one])) })
       expect(await disk.outbox.subscriptions()).toEqual([a, b])
       const later = { ...a, state: 'disabled' as const, reason: '410' }
-      await disk.flush(
-        outbox({
-          subscriptions: new Map<string, StoredSubscription | null>([
-            ['a', later],
-            ['b', null],
-          ]),
-        }),
-        0,
-      )
+      await writeOutbox(disk, {
+        subscriptions: new Map<string, StoredSubscription | null>([
+          ['a', later],
+          ['b', null],
+        ]),
+      })
       expect(await disk.outbox.subscriptions()).toEqual([later])
     })
 
@@ -96,7 +94,7 @@ export function outboxTopic(harness: DiskHarness): void {
         delivery('other', 7),
         delivery('s', 5),
       ]
-      await disk.flush(outbox({ deliveries: all }), 0)
+      await writeOutbox(disk, { deliveries: all })
       expect(await disk.outbox.deliveries(query())).toEqual([all[0], all[3], all[1]])
       expect(await disk.outbox.deliveries(query({ after: 3, limit: 1 }))).toEqual([all[3]])
       const newest = await disk.outbox.deliveries(query({ after: 7, newestFirst: true }))
@@ -111,7 +109,7 @@ export function outboxTopic(harness: DiskHarness): void {
         delivery('s', 3, { progress: notAttempted('kept', NOW) }),
         delivery('s', 4, { progress: { ...notAttempted('pending', NOW), attempts: 1, status: 500 } }),
       ]
-      await disk.flush(outbox({ deliveries: all }), 0)
+      await writeOutbox(disk, { deliveries: all })
       const events = async (changes: Partial<DeliveryQuery>) =>
         (await disk.outbox.deliveries(query({ pending: true, ...changes }))).map(({ event }) => event)
       expect(await events({})).toEqual([1, 2, 4])
@@ -125,12 +123,9 @@ export function outboxTopic(harness: DiskHarness): void {
         status: 204,
       }
       const attempted = { attemptedAt: NOW + 1, millis: 12, error: 'ä "quoted" error' }
-      await disk.flush(
-        outbox({
-          changes: changed({ subscription: 's', event: 1, progress: { ...progress, ...attempted } }),
-        }),
-        0,
-      )
+      await writeOutbox(disk, {
+        changes: changed({ subscription: 's', event: 1, progress: { ...progress, ...attempted } }),
+      })
       expect(await events({})).toEqual([2, 4])
       expect((await disk.outbox.deliveries(query({ limit: 1 })))[0]?.progress).toEqual({
         ...progress,
@@ -141,17 +136,14 @@ export function outboxTopic(harness: DiskHarness): void {
     test('a delivery written and changed in the same flush has the change; null deletes it', async () => {
       const { disk } = await create()
       const progress = { ...notAttempted('pending', NOW), state: 'failed' as const }
-      await disk.flush(
-        outbox({
-          deliveries: [delivery('s', 1), delivery('s', 2), delivery('s', 3)],
-          changes: changed(
-            { subscription: 's', event: 1, progress },
-            { subscription: 's', event: 2, progress: null },
-            { subscription: 's', event: 99, progress: null },
-          ),
-        }),
-        0,
-      )
+      await writeOutbox(disk, {
+        deliveries: [delivery('s', 1), delivery('s', 2), delivery('s', 3)],
+        changes: changed(
+          { subscription: 's', event: 1, progress },
+          { subscription: 's', event: 2, progress: null },
+          { subscription: 's', event: 99, progress: null },
+        ),
+      })
       const found = await disk.outbox.deliveries(query())
       expect(found.map((one) => [one.event, progressOf(one).state])).toEqual([
         [1, 'failed'],
@@ -162,9 +154,9 @@ export function outboxTopic(harness: DiskHarness): void {
     test('a delivery that is written again keeps its status', async () => {
       const { disk } = await create()
       const progress = { ...notAttempted('pending', NOW), state: 'delivered' as const }
-      await disk.flush(outbox({ deliveries: [delivery('s', 1)] }), 0)
-      await disk.flush(outbox({ changes: changed({ subscription: 's', event: 1, progress }) }), 0)
-      await disk.flush(outbox({ deliveries: [delivery('s', 1)] }), 0)
+      await writeOutbox(disk, { deliveries: [delivery('s', 1)] })
+      await writeOutbox(disk, { changes: changed({ subscription: 's', event: 1, progress }) })
+      await writeOutbox(disk, { deliveries: [delivery('s', 1)] })
       expect((await disk.outbox.deliveries(query()))[0]?.progress?.state).toBe('delivered')
     })
   })

@@ -9,11 +9,11 @@ import {
   ids,
   leased,
   NOW,
-  rowChanges,
   rows,
   status,
   tablesByName,
   tally,
+  write,
 } from './builders.ts'
 import { type DiskHarness, disksOf } from './harness.ts'
 
@@ -46,20 +46,17 @@ export function readsTopic(harness: DiskHarness): void {
     test('find tasks that are not finished, have leases or back-offs, or an unfinished call-back', async () => {
       const { disk } = await create()
       const cancelled = { cancelled: true, state: 'cancelled', finishedAt: NOW } as const
-      await disk.flush(
-        rowChanges({
-          tasks: byId(
-            aTask(1),
-            aTask(2, { state: 'done', finishedAt: NOW }),
-            aTask(3, { ...cancelled, partitions: tally({ ready: 3 }) }),
-            aTask(4, { ...cancelled, partitions: tally({ leased: 1 }) }),
-            aTask(5, { ...cancelled, partitions: tally({ delayed: 1 }) }),
-            aTask(6, { state: 'stalled' }),
-            aTask(7, { state: 'done', finishedAt: NOW, staging: { first: 1, last: 2 } }),
-          ),
-        }),
-        0,
-      )
+      await write(disk, {
+        tasks: byId(
+          aTask(1),
+          aTask(2, { state: 'done', finishedAt: NOW }),
+          aTask(3, { ...cancelled, partitions: tally({ ready: 3 }) }),
+          aTask(4, { ...cancelled, partitions: tally({ leased: 1 }) }),
+          aTask(5, { ...cancelled, partitions: tally({ delayed: 1 }) }),
+          aTask(6, { state: 'stalled' }),
+          aTask(7, { state: 'done', finishedAt: NOW, staging: { first: 1, last: 2 } }),
+        ),
+      })
       expect(ids(await disk.openTasks(0, 9))).toEqual([1, 4, 5, 6, 7])
       expect(ids(await disk.openTasks(1, 2))).toEqual([4, 5])
       expect(ids(await disk.openTasks(7, 2))).toEqual([])
@@ -70,42 +67,36 @@ export function readsTopic(harness: DiskHarness): void {
       const lane = (id: number, counts: Parameters<typeof tally>[0], mixedAfter: number | null = null) =>
         aLane(id, 1, { level: id, partitions: tally(counts), mixedAfter })
       const tables = [aLaneTable(3, B, { cursor: 7, ready: 3, returned: 1 }), aLaneTable(3, A)]
-      await disk.flush(
-        rowChanges({
-          lanes: byId(
-            lane(1, { ready: 1 }),
-            lane(2, { parked: 1, done: 4 }),
-            lane(3, { leased: 1 }, 5),
-            lane(4, { delayed: 1 }),
-            lane(5, {}),
-          ),
-          laneTables: tablesByName(...tables),
-        }),
-        0,
-      )
+      await write(disk, {
+        lanes: byId(
+          lane(1, { ready: 1 }),
+          lane(2, { parked: 1, done: 4 }),
+          lane(3, { leased: 1 }, 5),
+          lane(4, { delayed: 1 }),
+          lane(5, {}),
+        ),
+        laneTables: tablesByName(...tables),
+      })
       const open = await disk.lanesWithWork(0, 9)
       expect(ids(open.lanes)).toEqual([1, 3, 4])
       expect(open.tables.toSorted((a, b) => (a.table < b.table ? -1 : 1))).toEqual(tables)
       expect(ids((await disk.lanesWithWork(1, 1)).lanes)).toEqual([3])
       expect((await disk.lanesWithWork(3, 9)).tables).toEqual([])
-      await disk.flush(rowChanges({ laneTables: tablesByName(aLaneTable(3, B, { ready: 9 })) }), 0)
+      await write(disk, { laneTables: tablesByName(aLaneTable(3, B, { ready: 9 })) })
       expect((await disk.lanesById([3])).tables.find(({ table }) => table === B)?.ready).toBe(9)
     })
 
     test('find leases in the order of their ends', async () => {
       const { disk } = await create()
       await disk.stage(rows(1, 1, 5))
-      await disk.flush(
-        rowChanges({
-          partitions: new Map([
-            [1, leased({ dueAt: NOW + 3 })],
-            [2, leased({ dueAt: NOW })],
-            [3, status({ state: 'delayed', leaseNumber: 1, dueAt: NOW })],
-            [4, leased({ dueAt: NOW })],
-          ]),
-        }),
-        0,
-      )
+      await write(disk, {
+        partitions: new Map([
+          [1, leased({ dueAt: NOW + 3 })],
+          [2, leased({ dueAt: NOW })],
+          [3, status({ state: 'delayed', leaseNumber: 1, dueAt: NOW })],
+          [4, leased({ dueAt: NOW })],
+        ]),
+      })
       expect(ids(await disk.leases({ dueAt: 0, id: 0 }, 9))).toEqual([2, 4, 1])
       expect(ids(await disk.leases({ dueAt: NOW, id: 2 }, 1))).toEqual([4])
       expect(ids(await disk.leases({ dueAt: NOW, id: 4 }, 9))).toEqual([1])
@@ -114,10 +105,10 @@ export function readsTopic(harness: DiskHarness): void {
     test('find lanes by task and level, and partitions by index', async () => {
       const { disk } = await create()
       await disk.stage([aRow(1, 1, { index: 50 }), aRow(2, 1, { index: 40 }), aRow(3, 2, { index: 40 })])
-      await disk.flush(
-        rowChanges({ tasks: byId(aTask(1), aTask(2)), lanes: byId(aLane(1, 1, { level: 2 }), aLane(2, 2)) }),
-        0,
-      )
+      await write(disk, {
+        tasks: byId(aTask(1), aTask(2)),
+        lanes: byId(aLane(1, 1, { level: 2 }), aLane(2, 2)),
+      })
       expect(ids((await disk.lanesOf(1, [0, 2])).lanes)).toEqual([1])
       expect(ids(await disk.tasksNamed(['task-2', 'task-9']))).toEqual([2])
       expect(ids(await disk.partitionsById([2, 1, 3, 4]))).toEqual([2, 1, 3])
@@ -129,7 +120,7 @@ export function readsTopic(harness: DiskHarness): void {
       const awkward = ['ä', 'a\u0308', '💾', '\uFFFD', "'; DROP TABLE task; --", 'a%', 'a_', 'x'.repeat(250)]
       const names = ['a', 'A', 'a ', ...awkward]
       const tasks = names.map((taskId, at) => aTask(at + 1, { taskId }))
-      await disk.flush(rowChanges({ tasks: byId(...tasks) }), 0)
+      await write(disk, { tasks: byId(...tasks) })
       const heartbeat = { role: 'worker' as const, pulls: 0, seenMillisAgo: { first: 0, last: 0 } }
       await disk.recordInstances(
         names.map((instanceId) => ({ ...heartbeat, instanceId, node: null })),
@@ -150,18 +141,15 @@ export function readsTopic(harness: DiskHarness): void {
         tally({ leased: 1 }),
         tally({ cancelled: 2 }),
       ]
-      await disk.flush(
-        rowChanges({
-          lanes: byId(
-            ...counts.map((partitions, level) => {
-              const purged = level === 2 ? 3 : level === 4 ? 1 : 0
-              return aLane(level + 1, 1, { level, partitions, purged })
-            }),
-            aLane(9, 2, { level: 0, partitions: tally({ ready: 1 }) }),
-          ),
-        }),
-        0,
-      )
+      await write(disk, {
+        lanes: byId(
+          ...counts.map((partitions, level) => {
+            const purged = level === 2 ? 3 : level === 4 ? 1 : 0
+            return aLane(level + 1, 1, { level, partitions, purged })
+          }),
+          aLane(9, 2, { level: 0, partitions: tally({ ready: 1 }) }),
+        ),
+      })
       const next = async (from: number, having: LanesFrom['having'], limit = 10) =>
         ids((await disk.lanesFrom({ task: 1, from, having, limit })).lanes)
       expect(await next(0, 'any')).toEqual([1, 2, 3, 4, 5])
@@ -175,18 +163,15 @@ export function readsTopic(harness: DiskHarness): void {
       const { disk } = await create()
       await disk.stage([...rows(1, 1, 5), ...rows(2, 6, 2), ...rows(1, 8, 5)])
       const back = (dueAt: number) => status({ leaseNumber: 1, dueAt })
-      await disk.flush(
-        rowChanges({
-          partitions: new Map([
-            [1, back(NOW + 5)],
-            [3, back(NOW + 1)],
-            [4, back(NOW + 1)],
-            [5, leased({ dueAt: NOW })],
-            [8, status({ state: 'delayed', leaseNumber: 1, dueAt: NOW })],
-          ]),
-        }),
-        0,
-      )
+      await write(disk, {
+        partitions: new Map([
+          [1, back(NOW + 5)],
+          [3, back(NOW + 1)],
+          [4, back(NOW + 1)],
+          [5, leased({ dueAt: NOW })],
+          [8, status({ state: 'delayed', leaseNumber: 1, dueAt: NOW })],
+        ]),
+      })
       const asked = (changes: Partial<WaitingOfLane>): WaitingOfLane => ({
         lane: 1,
         returned: false,
@@ -220,16 +205,13 @@ export function readsTopic(harness: DiskHarness): void {
         ),
       )
       await disk.stage([aRow(20, 2, { computeTable: B, inMixedLane: true })])
-      await disk.flush(
-        rowChanges({
-          partitions: new Map([
-            [4, status({ leaseNumber: 1, dueAt: 50 })],
-            [5, status({ leaseNumber: 1, dueAt: 50 })],
-            [3, status({ leaseNumber: 1, dueAt: 60 })],
-          ]),
-        }),
-        0,
-      )
+      await write(disk, {
+        partitions: new Map([
+          [4, status({ leaseNumber: 1, dueAt: 50 })],
+          [5, status({ leaseNumber: 1, dueAt: 50 })],
+          [3, status({ leaseNumber: 1, dueAt: 60 })],
+        ]),
+      })
       const all = { lane: 1, limit: 10, upTo: 7 }
       const [fresh, limited, back, later, other] = await disk.waiting([
         { ...all, table: B, returned: false, after: { dueAt: 0, id: 0 } },
@@ -247,17 +229,14 @@ export function readsTopic(harness: DiskHarness): void {
       const { disk } = await create()
       const at = (id: number, index: number) => aRow(id, 1, { index })
       await disk.stage([at(1, 9), at(2, 8), at(3, 7), at(4, 6), at(5, 5), aRow(6, 2, { index: 1 })])
-      await disk.flush(
-        rowChanges({
-          partitions: new Map([
-            [2, status({ state: 'parked', leaseNumber: 1, failure: 'locked-1' })],
-            [3, status({ state: 'done', leaseNumber: 1, failure: 'locked-1' })],
-            [4, status({ state: 'parked', leaseNumber: 1, failure: 'expired' })],
-            [5, status({ state: 'leased', leaseNumber: 1, dueAt: 9 })],
-          ]),
-        }),
-        0,
-      )
+      await write(disk, {
+        partitions: new Map([
+          [2, status({ state: 'parked', leaseNumber: 1, failure: 'locked-1' })],
+          [3, status({ state: 'done', leaseNumber: 1, failure: 'locked-1' })],
+          [4, status({ state: 'parked', leaseNumber: 1, failure: 'expired' })],
+          [5, status({ state: 'leased', leaseNumber: 1, dueAt: 9 })],
+        ]),
+      })
       const failed = async (state: 'parked' | 'ready' | 'done' | null, failure: string, afterIndex = -1) =>
         (await disk.rows([{ lane: 1, tail: 4, state, failure, afterIndex, limit: 10 }])).map(ids)[0]
       expect(await failed(null, 'locked-1')).toEqual([3, 2])

@@ -9,10 +9,10 @@ import {
   ids,
   leased,
   NOW,
-  rowChanges,
   rows,
   status,
   tally,
+  write,
 } from './builders.ts'
 import { type DiskHarness, disksOf } from './harness.ts'
 
@@ -126,24 +126,18 @@ export function rowChangesTopic(harness: DiskHarness): void {
     test('have every field of a task, a lane and a level, also after a change', async () => {
       const { disk } = await create()
       const level = { level: fullLane.level, virtual: BEYOND_DOUBLE, maxFinishTag: BEYOND_DOUBLE + 4n }
-      await disk.flush(
-        rowChanges({
-          tasks: byId(fullTask),
-          lanes: byId(fullLane),
-          levels: new Map([[level.level, level]]),
-        }),
-        0,
-      )
+      await write(disk, {
+        tasks: byId(fullTask),
+        lanes: byId(fullLane),
+        levels: new Map([[level.level, level]]),
+      })
       expect(await disk.tasksNamed([fullTask.taskId])).toEqual([fullTask])
       expect((await disk.lanesById([5])).lanes).toEqual([fullLane])
       expect(await disk.levels()).toEqual([level])
       const task = aTask(3, { taskId: fullTask.taskId, state: 'done', partitions: tally({ done: 1 }) })
       const lane = aLane(5, 3, { level: fullLane.level, table: fullLane.table, tail: 23 })
       const later = { ...level, virtual: 1n, maxFinishTag: 2n }
-      await disk.flush(
-        rowChanges({ tasks: byId(task), lanes: byId(lane), levels: new Map([[level.level, later]]) }),
-        0,
-      )
+      await write(disk, { tasks: byId(task), lanes: byId(lane), levels: new Map([[level.level, later]]) })
       // A change without failures leaves them unchanged.
       const { failures } = fullTask
       expect(await disk.tasksById([3])).toEqual([{ ...task, failures }])
@@ -155,29 +149,26 @@ export function rowChangesTopic(harness: DiskHarness): void {
       const { disk } = await create()
       const descriptor = aRow(1, 5, { index: 1234, spelling: '01234', computeTable: 'täble' })
       await disk.stage([descriptor, ...rows(5, 2, 2)])
-      await disk.flush(
-        rowChanges({
-          partitions: new Map([
-            [1, fullStatus],
-            [2, null],
-            [3, leased({ dueAt: NOW })],
-            [99, null],
-          ]),
-        }),
-        0,
-      )
+      await write(disk, {
+        partitions: new Map([
+          [1, fullStatus],
+          [2, null],
+          [3, leased({ dueAt: NOW })],
+          [99, null],
+        ]),
+      })
       expect(await disk.partitionsById([1, 2, 3])).toEqual([
         { ...descriptor, ...fullStatus },
         { ...aRow(3, 5), ...leased({ dueAt: NOW }) },
       ])
-      await disk.flush(rowChanges({ partitions: new Map([[1, status()]]) }), 0)
+      await write(disk, { partitions: new Map([[1, status()]]) })
       expect(await disk.partitionsById([1])).toEqual([{ ...descriptor, ...status() }])
     })
 
     test('add, change and remove checkpoints', async () => {
       const { disk } = await create()
       const save = (...checkpoints: [number, string | null][]) =>
-        disk.flush(rowChanges({ checkpoints: new Map(checkpoints) }), 0)
+        write(disk, { checkpoints: new Map(checkpoints) })
       await save([1, 'page 1'], [2, '"ä"\\\n,{}😀'], [3, ''])
       await save([1, 'page 2'], [3, null], [9, null])
       expect(await disk.checkpoints([1, 2, 3, 4])).toEqual([
@@ -190,20 +181,14 @@ export function rowChangesTopic(harness: DiskHarness): void {
     test('add and remove keys', async () => {
       const { disk } = await create()
       const key = (name: string, forgetAt: number) => ({ key: name, leases: ['1-1-x', '2-1-y'], forgetAt })
-      await disk.flush(
-        rowChanges({ keys: new Map([1, 2, 3].map((n) => [`k${n}`, key(`k${n}`, NOW + n)])) }),
-        0,
-      )
-      await disk.flush(
-        rowChanges({
-          keys: new Map([
-            ['k1', key('k1', NOW + 9)],
-            ['k2', null],
-            ['k9', null],
-          ]),
-        }),
-        0,
-      )
+      await write(disk, { keys: new Map([1, 2, 3].map((n) => [`k${n}`, key(`k${n}`, NOW + n)])) })
+      await write(disk, {
+        keys: new Map([
+          ['k1', key('k1', NOW + 9)],
+          ['k2', null],
+          ['k9', null],
+        ]),
+      })
       expect(await disk.keys(['k1', 'k2', 'k3', 'k4'])).toEqual([key('k1', NOW + 9), key('k3', NOW + 3)])
       expect(await disk.dueKeys(NOW + 2, 10)).toEqual([])
       expect((await disk.dueKeys(NOW + 9, 10)).map((due) => due.key)).toEqual(['k3', 'k1'])
@@ -215,8 +200,8 @@ export function rowChangesTopic(harness: DiskHarness): void {
       const lane = aLane(1, 1)
       const ranges = async () => (await disk.taskDetail('task-1'))?.lanes[0]?.ranges
       const add = (...added: [number, number][]) =>
-        disk.flush(rowChanges({ ranges: added.map(([first, last]) => ({ lane: 1, first, last })) }), 0)
-      await disk.flush(rowChanges({ tasks: byId(aTask(1)), lanes: byId(lane) }), 0)
+        write(disk, { ranges: added.map(([first, last]) => ({ lane: 1, first, last })) })
+      await write(disk, { tasks: byId(aTask(1)), lanes: byId(lane) })
       expect(await ranges()).toEqual([])
       await add([10, 19], [30, 39], [50, 59])
       expect(await ranges()).toEqual([
@@ -244,16 +229,13 @@ export function rowChangesTopic(harness: DiskHarness): void {
         aRow(3, 7, { index: 30 }),
         aRow(4, 8, { index: 5 }),
       ])
-      await disk.flush(
-        rowChanges({
-          partitions: new Map([[2, null]]),
-          ranges: [
-            { lane: 7, first: 1, last: 3 },
-            { lane: 7, first: 10, last: 19 },
-          ],
-        }),
-        0,
-      )
+      await write(disk, {
+        partitions: new Map([[2, null]]),
+        ranges: [
+          { lane: 7, first: 1, last: 3 },
+          { lane: 7, first: 10, last: 19 },
+        ],
+      })
       // The row with id 3 is beyond the tail, so it does not count.
       const [known, others] = await disk.known([
         { lane: 7, tail: 2, indexes: [0, 1, 2, 3, 4, 5, 9, 10, 19, 20, 30] },

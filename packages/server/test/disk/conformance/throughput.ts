@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ForgetThroughput, ThroughputRowsQuery } from '../../../src/handoff/disk.ts'
 import type { StoredThroughput } from '../../../src/handoff/stored.ts'
-import { rowChanges } from './builders.ts'
+import { write } from './builders.ts'
 import { type DiskHarness, type DiskUnderTest, disksOf } from './harness.ts'
 
 const row = (at: number, changes: Partial<StoredThroughput> = {}): StoredThroughput => ({
@@ -18,7 +18,7 @@ const flush = (disk: DiskUnderTest['disk'], ...rows: StoredThroughput[]) => {
   const throughput = new Map(
     rows.map((one) => [`${one.task}:${one.step}:${one.at}:${one.level}`, one] as const),
   )
-  return disk.flush(rowChanges({ throughput }), 0)
+  return write(disk, { throughput })
 }
 
 const query = (changes: Partial<ThroughputRowsQuery> = {}): ThroughputRowsQuery => ({

@@ -1,6 +1,6 @@
 import { MAX_LISTED_GAPS, MAX_LISTED_LEVELS, MAX_LISTED_TABLES } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
-import { aLane, aRow, aTask, byId, NOW, rowChanges, status, tally } from './builders.ts'
+import { aLane, aRow, aTask, byId, NOW, status, tally, write } from './builders.ts'
 import { type DiskHarness, disksOf } from './harness.ts'
 
 export function viewsTopic(harness: DiskHarness): void {
@@ -17,24 +17,21 @@ export function viewsTopic(harness: DiskHarness): void {
         aRow(3, 3, { index: 1 }),
       ])
       const reported = (reportedRecords: number) => status({ state: 'done', leaseNumber: 1, reportedRecords })
-      await disk.flush(
-        rowChanges({
-          tasks: byId(task, aTask(2)),
-          lanes: byId(...lanes, aLane(5, 2)),
-          partitions: new Map([
-            [1, reported(99)],
-            [2, reported(100)],
-            [3, reported(1)],
-          ]),
-          tables: new Map([
-            [1, new Set(['z', 'a'])],
-            [2, new Set(['b'])],
-          ]),
-          ranges: [{ lane: 4, first: 5, last: 6 }],
-        }),
-        0,
-      )
-      await disk.flush(rowChanges({ tables: new Map([[1, new Set(['a', 'm'])]]) }), 0)
+      await write(disk, {
+        tasks: byId(task, aTask(2)),
+        lanes: byId(...lanes, aLane(5, 2)),
+        partitions: new Map([
+          [1, reported(99)],
+          [2, reported(100)],
+          [3, reported(1)],
+        ]),
+        tables: new Map([
+          [1, new Set(['z', 'a'])],
+          [2, new Set(['b'])],
+        ]),
+        ranges: [{ lane: 4, first: 5, last: 6 }],
+      })
+      await write(disk, { tables: new Map([[1, new Set(['a', 'm'])]]) })
       expect(await disk.taskDetail('task-1')).toEqual({
         task,
         openLane: lanes[1],
@@ -61,10 +58,12 @@ export function viewsTopic(harness: DiskHarness): void {
       const tables = new Set(
         Array.from({ length: MAX_LISTED_TABLES + 3 }, (_, at) => `t${String(at).padStart(3, '0')}`),
       )
-      await disk.flush(
-        rowChanges({ tasks: byId(aTask(1)), lanes: byId(...lanes), ranges, tables: new Map([[1, tables]]) }),
-        0,
-      )
+      await write(disk, {
+        tasks: byId(aTask(1)),
+        lanes: byId(...lanes),
+        ranges,
+        tables: new Map([[1, tables]]),
+      })
       const detail = await disk.taskDetail('task-1')
       expect(detail?.lanes).toHaveLength(MAX_LISTED_LEVELS)
       expect(detail?.laneCount).toBe(levels)
@@ -76,19 +75,16 @@ export function viewsTopic(harness: DiskHarness): void {
     test('page through tasks, newest first', async () => {
       const { disk } = await create()
       const lane = aLane(1, 3, { level: 6 })
-      await disk.flush(
-        rowChanges({
-          tasks: byId(
-            aTask(1, { state: 'done' }),
-            aTask(2, { partitions: tally({ parked: 1 }) }),
-            aTask(3, { levelBarrier: true, openLevel: 6 }),
-            aTask(4, { state: 'cancelled', cancelled: true, partitions: tally({ parked: 1 }) }),
-            aTask(5, { state: 'stalled', partitions: tally({ parked: 1 }) }),
-          ),
-          lanes: byId(lane),
-        }),
-        0,
-      )
+      await write(disk, {
+        tasks: byId(
+          aTask(1, { state: 'done' }),
+          aTask(2, { partitions: tally({ parked: 1 }) }),
+          aTask(3, { levelBarrier: true, openLevel: 6 }),
+          aTask(4, { state: 'cancelled', cancelled: true, partitions: tally({ parked: 1 }) }),
+          aTask(5, { state: 'stalled', partitions: tally({ parked: 1 }) }),
+        ),
+        lanes: byId(lane),
+      })
       type Which = 'all' | 'parked' | { state: 'open' | 'done' }
       const page = async (before: number, limit: number, which: Which = 'all') =>
         (await disk.taskPage({ before, limit, which })).map(({ task }) => task.id)
@@ -111,7 +107,7 @@ export function viewsTopic(harness: DiskHarness): void {
         aLane(3, 1, { level: 2, partitions: tally({ done: 1, cancelled: 9 }), purged: 7 }),
         aLane(4, 2, { partitions: tally({ done: 50 }) }),
       ]
-      await disk.flush(rowChanges({ tasks: byId(aTask(1), aTask(2)), lanes: byId(...lanes) }), 0)
+      await write(disk, { tasks: byId(aTask(1), aTask(2)), lanes: byId(...lanes) })
       expect(await disk.doneRows(1)).toBe(7)
       expect(await disk.doneRows(3)).toBe(0)
     })
@@ -124,7 +120,7 @@ export function viewsTopic(harness: DiskHarness): void {
         [3, new Set(['results.c'])],
         [4, new Set(['results.a'])],
       ])
-      await disk.flush(rowChanges({ tasks: byId(aTask(1), aTask(2), aTask(3), aTask(4)), tables }), 0)
+      await write(disk, { tasks: byId(aTask(1), aTask(2), aTask(3), aTask(4)), tables })
       const having = async (ids: readonly number[], names: readonly string[]) =>
         (await disk.tasksWithTables(ids, names)).toSorted((a, b) => a.task - b.task)
       expect(await having([1, 2, 3], ['results.a'])).toEqual([
@@ -146,17 +142,14 @@ export function viewsTopic(harness: DiskHarness): void {
       await disk.stage([aRow(20, 4), aRow(30, 3, { index: 50 })])
       const done = status({ state: 'done', leaseNumber: 1 })
       const parked = status({ state: 'parked' })
-      await disk.flush(
-        rowChanges({
-          partitions: new Map([
-            [1, done],
-            [2, done],
-            [4, parked],
-            [7, parked],
-          ]),
-        }),
-        0,
-      )
+      await write(disk, {
+        partitions: new Map([
+          [1, done],
+          [2, done],
+          [4, parked],
+          [7, parked],
+        ]),
+      })
       const cell = (number: number, state: string, partitions: number, first: number, last: number) => ({
         cell: number,
         state,
@@ -189,7 +182,7 @@ export function viewsTopic(harness: DiskHarness): void {
 
     test('show when a task finished', async () => {
       const { disk } = await create()
-      await disk.flush(rowChanges({ tasks: byId(aTask(1, { state: 'done', finishedAt: NOW + 7 })) }), 0)
+      await write(disk, { tasks: byId(aTask(1, { state: 'done', finishedAt: NOW + 7 })) })
       expect((await disk.taskDetail('task-1'))?.task.finishedAt).toBe(NOW + 7)
     })
   })

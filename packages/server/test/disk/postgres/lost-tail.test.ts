@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
-import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
 import { StoreUnavailable } from '../../../src/handoff/store.ts'
-import { Driver, some } from '../../store/conformance/driver.ts'
-import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
+import { some } from '../../store/conformance/driver.ts'
+import { drivenEngine } from '../../store/driven-store.ts'
 import { recount } from '../../support/recount.ts'
 import { row } from './samples.ts'
 import { diskDatabases } from './support.ts'
@@ -12,15 +11,9 @@ const databases = diskDatabases()
 async function opened() {
   const database = await databases.create()
   const disk = await database.disk()
-  const clock = new TestClock()
-  const parts = { policy: testPolicy, clock: clock.now, random: Math.random, secret: () => 'A'.repeat(16) }
-  const openOn = async () => {
-    const store = await openEngine({ disk, ...parts })
-    return new Driver({ store, reopen: () => Promise.reject(), dispose: () => Promise.reject() }, clock)
-  }
   const lastEntry = async () =>
     (await database.query('SELECT max(number)::integer AS last FROM baton.entry'))[0]?.['last'] as number
-  return { database, disk, openOn, lastEntry }
+  return { database, disk, openOn: () => drivenEngine(disk), lastEntry }
 }
 
 test('a call-back in progress leaves no rows on a promoted standby that lacks its first entry', async () => {

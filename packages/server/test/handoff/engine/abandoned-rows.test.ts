@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
-import { aTask, byId, NOW, rowChanges, rows } from '../../disk/conformance/builders.ts'
-import { testPolicy } from '../../store/conformance/test-policy.ts'
+import { aTask, byId, NOW, rows, write } from '../../disk/conformance/builders.ts'
+import { drivenEngine } from '../../store/driven-store.ts'
 import { MemoryDatabase } from '../../support/memory-database.ts'
 
 test('staged rows are removed after a crash, however many tasks have reruns', async () => {
@@ -12,11 +11,10 @@ test('staged rows are removed after a crash, however many tasks have reruns', as
   const reruns = [{ only: null, begunAt: NOW, level: 0, index: -1 }]
   const rerunning = Array.from({ length: 1000 }, (_, at) => aTask(at + 1, { reruns }))
   const staged = aTask(1001, { staging: { first: 1, last: 3 } })
-  await disk.flush(rowChanges({ tasks: byId(...rerunning, staged) }), 0)
+  await write(disk, { tasks: byId(...rerunning, staged) })
   await disk.stage(rows(1, 1, 3))
   expect(left()).toBe(3)
-  const clock = () => NOW
-  const store = await openEngine({ disk, policy: testPolicy, clock, random: () => 0, secret: () => 'a' })
+  const { store } = await drivenEngine(disk)
   expect(left()).toBe(0)
   await store.close()
 })

@@ -1,10 +1,9 @@
 import type { Session } from 'node:inspector/promises'
 import { expect, test, vi } from 'vitest'
 import type { Disk } from '../../../src/handoff/disk.ts'
-import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
 import type { BatchedPull } from '../../../src/handoff/store.ts'
-import { batchedCallBack, Driver, one, some } from '../../store/conformance/driver.ts'
-import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
+import { batchedCallBack, type Driver, one, some } from '../../store/conformance/driver.ts'
+import { drivenEngine } from '../../store/driven-store.ts'
 import { MemoryDatabase } from '../../support/memory-database.ts'
 
 // V8 counts the blocks that run: function calls and iterations of loops. It must begin before the engine is
@@ -60,20 +59,12 @@ async function openCounted() {
       },
     })
   }
-  const clock = new TestClock()
-  const store = await openEngine({
-    disk: counting,
-    policy: testPolicy,
-    clock: clock.now,
-    random: () => 0,
-    secret: () => 'A'.repeat(16),
-  })
-  const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, clock)
+  const driver = await drivenEngine(counting)
 
   /** The work of each of these pulls, which get this many partitions, and of settling these. */
   const workOf = async (pulls: readonly Partial<BatchedPull>[], { expected = 1, settled = false } = {}) => {
     // Flushes all rows.
-    await store.task('')
+    await driver.store.task('')
     await blocksRun()
     counted.reads = 0
     for (const pull of pulls) {

@@ -1,10 +1,8 @@
 import { expect, test } from 'vitest'
-import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
-import { Driver, some } from '../../store/conformance/driver.ts'
-import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
+import { some } from '../../store/conformance/driver.ts'
+import { TestClock } from '../../store/conformance/harness.ts'
+import { drivenEngine } from '../../store/driven-store.ts'
 import { MemoryDatabase } from '../../support/memory-database.ts'
-
-const parts = { policy: testPolicy, random: () => 0, secret: () => 'A'.repeat(16) }
 
 async function node(database: MemoryDatabase, clock: TestClock) {
   let appends = 0
@@ -16,9 +14,7 @@ async function node(database: MemoryDatabase, clock: TestClock) {
       return disk.append(entry)
     },
   }
-  const store = await openEngine({ disk: counting, clock: clock.now, ...parts })
-  const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, clock)
-  return { driver, appends: () => appends }
+  return { driver: await drivenEngine(counting, { clock }), appends: () => appends }
 }
 
 test('a node that was deposed answers that nothing is ready for five seconds at most', async () => {

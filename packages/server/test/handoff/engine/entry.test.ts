@@ -8,6 +8,7 @@ import {
 } from '../../../src/handoff/outbox.ts'
 import { type PartitionStatus, untouched } from '../../../src/handoff/partition.ts'
 import type { StoredTask } from '../../../src/handoff/stored.ts'
+import { aTask, emptyEntry, tally } from '../../disk/conformance/builders.ts'
 
 const NOW = 1_800_000_000_000
 
@@ -36,26 +37,7 @@ const done: PartitionStatus = {
 
 const failed: PartitionStatus = { ...leased, state: 'parked', outcome: 'failed', reason: 'out of memory' }
 
-const entry = (partitions: Entry['partitions'], at = NOW): Entry => ({
-  tasks: [],
-  lanes: [],
-  levels: [],
-  partitions,
-  keys: [],
-  ranges: [],
-  tables: [],
-  produced: [],
-  instances: [],
-  totals: [],
-  nextIds: null,
-  laneTables: [],
-  outbox: null,
-  throughput: [],
-  audit: [],
-  checkpoints: [],
-  tableSettings: [],
-  at,
-})
+const entry = (partitions: Entry['partitions'], at = NOW): Entry => ({ ...emptyEntry, partitions, at })
 
 test('partitions are decoded unchanged, whatever the time of their entry', () => {
   const partitions: Entry['partitions'] = [
@@ -91,17 +73,18 @@ test('deliveries are decoded unchanged', () => {
 })
 
 test('deliveries of tasks take everything from the change of the task', () => {
-  const taskWith = (id: number, changes: Partial<StoredTask>): StoredTask => ({
-    ...{ id, taskId: `task-${id}`, state: 'done', paused: false, cancelled: false, sealed: false },
-    ...{ expectedPartitions: null, levelBarrier: false, openLevel: null, generation: 2 },
-    ...{ firstCallBackAt: NOW - 5, lastCallBackAt: NOW - 4, finishedAt: NOW - 1, purgedAt: null },
-    ...{ delivered: 0, attemptsWasted: 1, reportedDeclared: 30, reportedRecords: 29, mismatched: 1 },
-    ...{ owners: [], reruns: [], staging: null, settings: null, failures: null, durations: [], stamps: null },
-    failureWindow: '',
-    partitions: { ready: 0, held: 0, leased: 0, delayed: 0, parked: 0, done: 2, cancelled: 0 },
-    records: { ready: 0, held: 0, leased: 0, delayed: 0, parked: 0, done: 30, cancelled: 0 },
-    ...changes,
-  })
+  const taskWith = (id: number, changes: Partial<StoredTask>): StoredTask =>
+    aTask(id, {
+      ...{
+        state: 'done',
+        generation: 2,
+        firstCallBackAt: NOW - 5,
+        lastCallBackAt: NOW - 4,
+        finishedAt: NOW - 1,
+      },
+      ...{ attemptsWasted: 1, reportedDeclared: 30, reportedRecords: 29, mismatched: 1 },
+      ...{ partitions: tally({ done: 2 }), records: tally({ done: 30 }), ...changes },
+    })
   const tasks = [taskWith(1, {}), taskWith(2, { state: 'stalled', generation: 1, finishedAt: null })]
   const ended: TaskEventTuple = [2, 2, 0, 30, 30, 29, 30, 1, 3, NOW - 5, NOW - 1]
   const stalled: TaskEventTuple = [2, 2, 0, 30, 30, 29, 30, 1, 3, NOW - 5, NOW]

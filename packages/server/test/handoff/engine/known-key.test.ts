@@ -1,16 +1,8 @@
 import { expect, test } from 'vitest'
 import { type Disk, KnownKeys } from '../../../src/handoff/disk.ts'
-import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
 import { StoreUnavailable } from '../../../src/handoff/store.ts'
-import {
-  batchedCallBack,
-  batchedPull,
-  Driver,
-  leaseOf,
-  settlement,
-  some,
-} from '../../store/conformance/driver.ts'
-import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
+import { batchedCallBack, batchedPull, some } from '../../store/conformance/driver.ts'
+import { drivenEngine } from '../../store/driven-store.ts'
 import { MemoryDatabase } from '../../support/memory-database.ts'
 import { recountIn } from '../../support/recount.ts'
 
@@ -35,27 +27,21 @@ function breakingDisk(database: MemoryDatabase) {
   } satisfies Disk & { breaks: boolean }
 }
 
-async function opened(disk: Disk): Promise<Driver> {
-  const clock = new TestClock()
-  const parts = { policy: testPolicy, clock: clock.now, random: () => 0, secret: () => 'A'.repeat(16) }
-  const limits = { largeCallBack: 500 }
-  const store = await openEngine({ disk, ...parts, limits })
-  return new Driver({ store, reopen: async () => {}, dispose: async () => {} }, clock)
-}
+const opened = (disk: Disk) => drivenEngine(disk, { limits: { largeCallBack: 500 } })
 
 test('a batch with a known key that cannot run again leaves nothing behind in memory', async () => {
   const database = new MemoryDatabase()
   const first = await opened(database.disk())
   await first.callBack('a', some(0, 10))
   const { partitions } = await first.pull({ batch: 3, key: 'k' })
-  const leases = partitions.map(({ lease }) => leaseOf(lease?.id ?? ''))
 
   const disk = breakingDisk(database)
   const driver = await opened(disk)
   disk.breaks = true
-  const settlements = leases.map((lease) => ({ lease, reported: settlement({ outcome: 'released' }) }))
-  const batch = { settles: [{ instance: null, settlements }], pulls: [batchedPull({ key: 'k' })] }
-  await expect(driver.batch(batch)).rejects.toThrow('the connection ended')
+  const pulls = [batchedPull({ key: 'k' })]
+  await expect(driver.settleAll(partitions, { outcome: 'released' }, { pulls })).rejects.toThrow(
+    'the connection ended',
+  )
 
   // The next entry must not make durable what was never appended.
   disk.breaks = false

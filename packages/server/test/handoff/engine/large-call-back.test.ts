@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { Batcher } from '../../../src/handoff/batcher.ts'
 import type { Disk } from '../../../src/handoff/disk.ts'
-import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
 import { batchedCallBack, batchedPull, one, some } from '../../store/conformance/driver.ts'
-import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
+import { testPolicy } from '../../store/conformance/harness.ts'
+import { drivenEngine } from '../../store/driven-store.ts'
 import { MemoryDatabase } from '../../support/memory-database.ts'
 import { recountIn } from '../../support/recount.ts'
 
@@ -28,10 +28,9 @@ function heldDisk() {
 
 async function opened() {
   const disk = heldDisk()
-  const parts = { policy: testPolicy, clock: new TestClock().now, random: () => 0 }
-  const store = await openEngine({ disk, ...parts, secret: () => 'A'.repeat(16) })
-  const batcher = new Batcher(store, { committed: () => undefined, failed: () => undefined })
-  return { disk, store, batcher }
+  const driver = await drivenEngine(disk)
+  const batcher = new Batcher(driver.store, { committed: () => undefined, failed: () => undefined })
+  return { disk, driver, batcher }
 }
 
 const large = batchedCallBack('a', some(0, 2001))
@@ -55,14 +54,9 @@ test('during a large call-back, others of its task wait and requests for other t
 })
 
 test('a batch that the store received before a large call-back of its task runs before it', async () => {
-  const { disk, store } = await opened()
-  const empty = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
-  const small = store.runBatch({
-    ...empty,
-    callBacks: [batchedCallBack('a', [one(0, 0)])],
-    pulls: [batchedPull()],
-  })
-  const first = store.runBatch({ ...empty, callBacks: [large] })
+  const { disk, driver } = await opened()
+  const small = driver.batch({ callBacks: [batchedCallBack('a', [one(0, 0)])], pulls: [batchedPull()] })
+  const first = driver.batch({ callBacks: [large] })
   expect(await small).toMatchObject({ callBacks: [{ accepted: 1 }], pulls: [{ partitions: [{ index: 0 }] }] })
   disk.mayStage.resolve()
   expect(await first).toMatchObject({ callBacks: [{ accepted: 2000, duplicates: 1 }] })
@@ -81,22 +75,19 @@ test('a sweep that a failed large call-back overtakes ends leases of the memory 
     }
     return disk.dueBackoffs(...given)
   }
-  const clock = new TestClock()
-  const options = { policy: testPolicy, clock: clock.now, random: () => 0, secret: () => 'A'.repeat(16) }
-  const store = await openEngine({ disk: { ...disk, dueBackoffs }, ...options })
-  const empty = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
-  const callBacks = [batchedCallBack('b', some(0, 2))]
-  await store.runBatch({ ...empty, callBacks, pulls: [batchedPull()] })
-  const failed = expect(store.runBatch({ ...empty, callBacks: [large] })).rejects.toThrow('disk')
+  const driver = await drivenEngine({ ...disk, dueBackoffs })
+  await driver.callBack('b', some(0, 2))
+  await driver.pull()
+  const failed = expect(driver.batch({ callBacks: [large] })).rejects.toThrow('disk')
   await disk.isStaging.promise
-  clock.advance(testPolicy.leaseMillis)
+  driver.clock.advance(testPolicy.leaseMillis)
   isHeld = true
-  const swept = store.sweep({ limit: 10, mayExpireLeases: () => true })
+  const swept = driver.sweep(10)
   await isSweeping.promise
   disk.mayStage.reject(new Error('disk'))
   await failed
   maySweep.resolve()
   expect(await swept).toMatchObject({ expired: 1 })
-  await store.runBatch({ ...empty, callBacks: [batchedCallBack('b', some(2, 1))] })
+  await driver.callBack('b', some(2, 1))
   expect(await recountIn(disk.database)).toEqual([])
 })

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { Disk, Lanes } from '../../../src/handoff/disk.ts'
-import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
-import { Driver, leaseOf, settlement, some } from '../../store/conformance/driver.ts'
-import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
+import { some } from '../../store/conformance/driver.ts'
+import { DAY } from '../../store/conformance/harness.ts'
+import { drivenEngine } from '../../store/driven-store.ts'
 import { MemoryDatabase } from '../../support/memory-database.ts'
 import { recountIn } from '../../support/recount.ts'
 
@@ -55,16 +55,9 @@ const FLUSH_PIECE = 400
 
 async function setUp() {
   const { counted, database, disk } = countingDisk()
-  const clock = new TestClock()
-  const store = await openEngine({
-    disk,
-    policy: testPolicy,
-    clock: clock.now,
-    random: () => 0,
-    secret: () => 'A'.repeat(16),
-    limits: { largeCallBack: 100, piece: PIECE, flushPiece: FLUSH_PIECE },
-  })
-  const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, clock)
+  const limits = { largeCallBack: 100, piece: PIECE, flushPiece: FLUSH_PIECE }
+  const driver = await drivenEngine(disk, { limits })
+  const { store, clock } = driver
   const array = Array.from({ length: LEVELS }, (_, level) => some(level, 1)).flat()
   await driver.callBack('wide', array)
   await store.task('')
@@ -89,10 +82,7 @@ test('parked or done partitions on many levels are retried with a bounded number
   const settleAll = async (outcome: 'failed' | 'done') => {
     const handed = await driver.pullAll(LEVELS)
     expect(handed).toHaveLength(LEVELS)
-    const reported = { ...settlement({ outcome }), ...(outcome === 'failed' ? { final: true } : {}) }
-    const settlements = handed.map(({ lease }) => ({ lease: leaseOf(lease?.id ?? ''), reported }))
-    const settles = [{ instance: null, settlements }]
-    await store.runBatch({ settles, renews: [], undos: [], callBacks: [], pulls: [] })
+    await driver.settleAll(handed, { outcome, final: outcome === 'failed' })
   }
   const retry = { verb: 'retry', taskId: 'wide', level: null, partitions: null } as const
   await settleAll('failed')
@@ -114,11 +104,7 @@ test('parked or done partitions on many levels are retried with a bounded number
   expect(await store.control({ ...retry, done: true })).toMatchObject({ changed: LEVELS })
   // The first step does not reach the last levels, and they are counted without being read.
   expect(counted.highest).toBeLessThan(LEVELS - 1)
-  const request = {
-    retentionMillis: 1e12,
-    auditMillis: 1e9,
-  }
-  for (steps = 1; (await store.maintain(request)).more; ) steps += 1
+  for (steps = 1; (await driver.maintain(10_000 * DAY)).more; ) steps += 1
   expect(counted.calls).toBeLessThan(steps * 10)
   await settleAll('done')
   expect(await recountIn(database)).toEqual([])
@@ -131,15 +117,11 @@ test('a repeat of an array with many levels takes a bounded number of reads', as
 })
 
 test('a task with many levels is purged with a bounded number of reads', async () => {
-  const { counted, database, disk, clock, store } = await setUp()
+  const { counted, database, disk, clock, store, driver } = await setUp()
   await store.control({ verb: 'cancel', taskId: 'wide' })
   clock.advance(60_000)
-  const request = {
-    retentionMillis: 1000,
-    auditMillis: 1e9,
-  }
   let steps = 0
-  while ((await store.maintain(request)).more) steps += 1
+  while ((await driver.maintain(1000)).more) steps += 1
   expect(steps).toBeGreaterThan(1)
   expect(counted.calls).toBeLessThan(steps * 10)
   expect((await disk.taskDetail('wide'))?.lanes.every(({ lane }) => lane.purged === 1)).toBe(true)
@@ -157,19 +139,10 @@ test('what is read for tasks that take turns is handed out before it leaves memo
       return found
     },
   }
-  const clock = new TestClock()
-  const store = await openEngine({
-    disk: counting,
-    policy: testPolicy,
-    clock: clock.now,
-    random: () => 0,
-    secret: () => 'A'.repeat(16),
-    limits: { partitions: 200 },
-  })
-  const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, clock)
+  const driver = await drivenEngine(counting, { limits: { partitions: 200 } })
   const [tasks, each] = [50, 20]
   for (let task = 0; task < tasks; task++) await driver.callBack(`t${task}`, some(0, each))
-  await store.task('')
+  await driver.store.task('')
   expect(await driver.pullAll(10)).toHaveLength(tasks * each)
   expect(rowsRead).toBeLessThanOrEqual(2 * tasks * each)
 })

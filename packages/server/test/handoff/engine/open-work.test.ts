@@ -1,27 +1,14 @@
 import { expect, test } from 'vitest'
-import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
-import type { EngineLimits } from '../../../src/handoff/engine/runner.ts'
 import { OpenWorkMeter } from '../../../src/handoff/open-work-meter.ts'
-import { Driver, one, some } from '../../store/conformance/driver.ts'
-import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
+import { one, some } from '../../store/conformance/driver.ts'
+import { testPolicy } from '../../store/conformance/harness.ts'
+import { drivenEngine } from '../../store/driven-store.ts'
 import { MemoryDatabase } from '../../support/memory-database.ts'
 
-async function openWith(database: MemoryDatabase, limits: Partial<EngineLimits>, openWork?: OpenWorkMeter) {
-  const clock = new TestClock()
-  const store = await openEngine({
-    disk: database.disk(),
-    policy: testPolicy,
-    clock: clock.now,
-    random: () => 0,
-    secret: () => 'A'.repeat(16),
-    limits,
-    openWork,
-  })
-  return new Driver({ store, reopen: async () => {}, dispose: async () => {} }, clock)
-}
-
 test('an array that gives a task too many lanes is refused, small or large', async () => {
-  const driver = await openWith(new MemoryDatabase(), { lanesOfTask: 3, largeCallBack: 10 })
+  const driver = await drivenEngine(new MemoryDatabase().disk(), {
+    limits: { lanesOfTask: 3, largeCallBack: 10 },
+  })
   await driver.callBack('a', [one(0, 0), one(1, 0)])
   const refused = { kind: 'too_many_levels', most: 3 }
   expect(await driver.callBack('a', [one(2, 0), one(3, 0)])).toEqual(refused)
@@ -32,10 +19,10 @@ test('an array that gives a task too many lanes is refused, small or large', asy
 
 test('a store with more open work than allowed opens, and finishes it', async () => {
   const database = new MemoryDatabase()
-  const before = await openWith(database, {})
+  const before = await drivenEngine(database.disk())
   await before.callBack('a', [one(0, 0), one(1, 0), one(2, 0)])
   await before.pull({ batch: 2 })
-  const driver = await openWith(database, { lanes: 1, leases: 1 })
+  const driver = await drivenEngine(database.disk(), { limits: { lanes: 1, leases: 1 } })
   expect(await driver.callBack('b', [one(0, 0)])).toMatchObject({ kind: 'too_many_lanes' })
   expect((await driver.pull()).because?.code).toBe('too_many_leases')
   await driver.pass(testPolicy.leaseMillis + 1)

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
-import { batchedCallBack, batchedPull, Driver, some } from '../../store/conformance/driver.ts'
-import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
+import { batchedCallBack, batchedPull, some } from '../../store/conformance/driver.ts'
+import { drivenEngine } from '../../store/driven-store.ts'
 import { MemoryDatabase } from '../../support/memory-database.ts'
 import { recountIn } from '../../support/recount.ts'
 
@@ -9,15 +8,7 @@ test('while the disk is nearly full call-backs are refused; pulling and settling
   let isShort = false
   const database = new MemoryDatabase()
   const disk = { ...database.disk(), hasSpace: () => !isShort }
-  const clock = new TestClock()
-  const store = await openEngine({
-    disk,
-    policy: testPolicy,
-    clock: clock.now,
-    random: () => 0,
-    secret: () => 'A'.repeat(16),
-  })
-  const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, clock)
+  const driver = await drivenEngine(disk)
   await driver.callBack('a', some(0, 2))
   isShort = true
   const { callBacks, pulls } = await driver.batch({

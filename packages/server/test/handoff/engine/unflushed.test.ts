@@ -5,27 +5,11 @@ import { ALL_TASKS } from '../../../src/handoff/engine/throughput.ts'
 import { type PartitionStatus, statusOf, untouched } from '../../../src/handoff/partition.ts'
 import type { StoredTask } from '../../../src/handoff/stored.ts'
 import { noTotals } from '../../../src/handoff/views/queries.ts'
-import { aTask } from '../../disk/conformance/builders.ts'
+import { aTask, emptyEntry } from '../../disk/conformance/builders.ts'
 
 const entry = (...partitions: [id: number, change: Partial<PartitionStatus>][]): Entry => ({
-  tasks: [],
-  lanes: [],
-  levels: [],
+  ...emptyEntry,
   partitions: partitions.map(([id, change]) => [id, statusOf({ ...untouched(), ...change })]),
-  keys: [],
-  ranges: [],
-  tables: [],
-  produced: [],
-  instances: [],
-  outbox: null,
-  totals: [],
-  laneTables: [],
-  throughput: [],
-  audit: [],
-  checkpoints: [],
-  tableSettings: [],
-  nextIds: null,
-  at: 0,
 })
 
 const states = (flushable: ReturnType<Unflushed['takeAll']>) =>

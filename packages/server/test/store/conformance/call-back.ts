@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { totalOf } from '../../../src/handoff/rules/task.ts'
-import { leaseOf, one, settlement, some } from './driver.ts'
+import { one, some } from './driver.ts'
 import { HOUR, type StoreHarness, storesOf } from './harness.ts'
 
 export function callBackTopic(harness: StoreHarness): void {
@@ -147,11 +147,7 @@ export function callBackTopic(harness: StoreHarness): void {
       const store = await open()
       await store.callBack('orders', some(0, 2))
       const { partitions } = await store.pull({ batch: 2 })
-      const settlements = partitions.map(({ lease }) => ({
-        lease: leaseOf(lease?.id ?? ''),
-        reported: settlement(),
-      }))
-      await store.batch({ settles: [{ instance: null, settlements }] })
+      await store.settleAll(partitions)
       const finishedAt = store.clock.now()
       // No view of the task was requested in between.
       store.clock.advance(HOUR)

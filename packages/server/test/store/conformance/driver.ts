@@ -93,6 +93,19 @@ export class Driver {
     return only(only(settles))
   }
 
+  /** Settles all of these in the same way, in one transaction with more requests. */
+  settleAll(
+    handedOut: readonly { readonly lease: { readonly id: string } | null }[],
+    reported: Partial<ReportedOutcome> = {},
+    more: Partial<HandOffBatch> = {},
+  ): Promise<HandOffAnswers> {
+    const settlements = handedOut.map(({ lease }) => ({
+      lease: leaseOf(lease?.id ?? ''),
+      reported: settlement(reported),
+    }))
+    return this.batch({ settles: [{ instance: null, settlements }], ...more })
+  }
+
   async renew(...leaseIds: string[]): Promise<RenewResult> {
     const { renews } = await this.batch({ renews: [{ leases: leaseIds.map(leaseOf) }] })
     return only(renews)

@@ -80,12 +80,7 @@ export function isolationTopic(harness: StoreHarness): void {
     test('a call-back in the batch of the last settle adds to the task, and two reopen a done task once', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
-      const { leaseId } = await store.pullOne()
-      const settlements = [{ lease: leaseOf(leaseId), reported: settlement() }]
-      await store.batch({
-        settles: [{ instance: null, settlements }],
-        callBacks: [batchedCallBack('a', [one(0, 1)])],
-      })
+      await store.settleAll([await store.pullOne()], {}, { callBacks: [batchedCallBack('a', [one(0, 1)])] })
       expect((await store.task('a')).facts).toMatchObject({ generation: 1, finishedAt: null })
       await store.settle((await store.pullOne()).leaseId)
       await store.batch({ callBacks: [2, 3].map((index) => batchedCallBack('a', [one(0, index)])) })
@@ -95,11 +90,9 @@ export function isolationTopic(harness: StoreHarness): void {
     test('a settle goes before a renewal of the same lease in one batch', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
-      const lease = leaseOf((await store.pullOne()).leaseId)
-      const { settles, renews } = await store.batch({
-        settles: [{ instance: null, settlements: [{ lease, reported: settlement() }] }],
-        renews: [{ leases: [lease] }],
-      })
+      const leased = await store.pullOne()
+      const renewal = { leases: [leaseOf(leased.leaseId)] }
+      const { settles, renews } = await store.settleAll([leased], {}, { renews: [renewal] })
       expect(settles).toEqual([[null]])
       expect(renews).toEqual([[{ refused: 'lease_settled' }]])
     })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Driver, leaseOf, nameOf, settlement, some } from './driver.ts'
+import { type Driver, nameOf, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 
 type LateLeaseState = 'delayed' | 'ready' | 'held' | 'parked'
@@ -92,9 +92,8 @@ export function lateSettleTopic(harness: StoreHarness): void {
 
     test('a late settle of a partition that is already ready wakes no pull', async () => {
       const store = await open({ maxAttempts: 3 })
-      const lease = leaseOf(await expired(store, 'ready'))
-      const settlements = [{ lease, reported: settlement({ outcome: 'failed', reason: 'out of memory' }) }]
-      const answers = await store.batch({ settles: [{ instance: null, settlements }] })
+      const lease = { id: await expired(store, 'ready') }
+      const answers = await store.settleAll([{ lease }], { outcome: 'failed', reason: 'out of memory' })
       expect(answers).toMatchObject({ settles: [[null]], newlyReady: 0 })
     })
 

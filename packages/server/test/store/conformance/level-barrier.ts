@@ -61,12 +61,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
     test('the settle that opens a level reports ready partitions, and a pull in its batch gets one', async () => {
       const store = await open({ levelBarrier: true })
       await store.callBack('a', [one(0, 0), ...some(1, 2)])
-      const { leaseId } = await store.pullOne()
-      const settlements = [{ lease: leaseOf(leaseId), reported: settlement() }]
-      const answers = await store.batch({
-        settles: [{ instance: null, settlements }],
-        pulls: [batchedPull()],
-      })
+      const answers = await store.settleAll([await store.pullOne()], {}, { pulls: [batchedPull()] })
       expect(answers.newlyReady).toBeGreaterThanOrEqual(2)
       expect(answers.pulls[0]?.partitions.map(nameOf)).toEqual(['a-1-0'])
     })
@@ -77,12 +72,8 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       const [first, second] = [await store.pullOne(), await store.pullOne()]
       await store.settle(first.leaseId)
       await store.callBack('b', [one(1, 0)])
-      const settlements = [first, second].map(({ leaseId }) => ({
-        lease: leaseOf(leaseId),
-        reported: settlement(),
-      }))
       const pulls = [batchedPull({ batch: 10 })]
-      const answers = await store.batch({ settles: [{ instance: null, settlements }], pulls })
+      const answers = await store.settleAll([first, second], {}, { pulls })
       expect(answers.pulls[0]?.partitions.map(nameOf)).toEqual(['b-1-0', 'a-2-0'])
     })
 
@@ -232,22 +223,14 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       await store.callBack('a', some(1, MANY))
       for (const batch of [900, 900, 700]) {
         const { partitions } = await store.pull({ batch })
-        const settlements = partitions.map(({ lease }) => ({
-          lease: leaseOf(lease?.id ?? ''),
-          reported: settlement({ outcome: 'released', retryAfterMillis: HOUR }),
-        }))
-        await store.batch({ settles: [{ instance: null, settlements }] })
+        await store.settleAll(partitions, { outcome: 'released', retryAfterMillis: HOUR })
       }
       await store.pass(HOUR)
       await store.callBack('a', some(0, 1))
       const lower = await store.pullOne()
       expect(nameOf(lower)).toBe('a-0-0')
       expect((await store.pull({ batch: 100 })).partitions).toEqual([])
-      const settlements = [{ lease: leaseOf(lower.leaseId), reported: settlement() }]
-      const answers = await store.batch({
-        settles: [{ instance: null, settlements }],
-        pulls: [batchedPull({ batch: 100 })],
-      })
+      const answers = await store.settleAll([lower], {}, { pulls: [batchedPull({ batch: 100 })] })
       const taken = [...(answers.pulls[0]?.partitions ?? []), ...(await store.pullAll(500))].map(nameOf)
       expect(taken).toHaveLength(MANY)
       expect(new Set(taken).size).toBe(MANY)
@@ -273,11 +256,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
         'a',
         Array.from({ length: LEVELS }, (_, level) => one(level, 0)),
       )
-      const settlements = (await store.pullAll(1000)).map(({ lease }) => ({
-        lease: leaseOf(lease?.id ?? ''),
-        reported: settlement({ outcome: 'failed', final: true }),
-      }))
-      await store.batch({ settles: [{ instance: null, settlements }] })
+      await store.settleAll(await store.pullAll(1000), { outcome: 'failed', final: true })
       await store.callBack('a', [one(LEVELS, 0)])
       await barrier(store, true)
       expect((await store.pull()).partitions).toEqual([])

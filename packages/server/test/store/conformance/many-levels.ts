@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ReportedOutcome } from '../../../src/handoff/rules/settlement.ts'
-import { type Driver, leaseOf, nameOf, one, settlement } from './driver.ts'
+import { type Driver, nameOf, one } from './driver.ts'
 import { type StoreHarness, storesOf } from './harness.ts'
 
 /** More lanes than a store reads in one transaction. */
@@ -15,11 +15,7 @@ const levels = () => Array.from({ length: LEVELS }, (_, level) => one(level, 0))
  */
 async function settleAll(store: Driver, reported: Partial<ReportedOutcome> = {}): Promise<void> {
   const handed = await store.pullAll(1000)
-  const settlements = handed.map(({ lease }) => ({
-    lease: leaseOf(lease?.id ?? ''),
-    reported: settlement(reported),
-  }))
-  await store.batch({ settles: [{ instance: null, settlements }] })
+  await store.settleAll(handed, reported)
   await store.task('a')
 }
 

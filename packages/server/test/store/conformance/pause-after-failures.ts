@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { factsOf } from '../../../src/handoff/outbox.ts'
 import type { TaskSettingsChange } from '../../../src/handoff/rules/policy.ts'
-import { batchedCallBack, type Driver, leaseOf, settlement, some } from './driver.ts'
+import { batchedCallBack, type Driver, some } from './driver.ts'
 import { HOUR, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 import { log, subscribe, told } from './subscriber.ts'
 
@@ -74,11 +74,7 @@ export function pauseAfterFailuresTopic(harness: StoreHarness): void {
       await store.callBack('a', some(0, 3))
       await set(store, { pauseAfterFailures: { share: 1, of: 2 } })
       const { partitions } = await store.pull({ batch: 2 })
-      const settlements = partitions.map(({ lease }) => ({
-        lease: leaseOf(lease?.id ?? ''),
-        reported: settlement({ outcome: 'failed' }),
-      }))
-      await store.batch({ settles: [{ instance: null, settlements }] })
+      await store.settleAll(partitions, { outcome: 'failed' })
       expect((await store.pull({ batch: 5 })).partitions).toEqual([])
       expect(await store.states('a')).toEqual({ '0-0': 'delayed', '0-1': 'delayed', '0-2': 'held' })
     })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { leaseOf, nameOf, one, settlement, some } from './driver.ts'
+import { nameOf, one, some } from './driver.ts'
 import { type StoreHarness, storesOf, testPolicy } from './harness.ts'
 import { MANY } from './lanes.ts'
 
@@ -110,11 +110,7 @@ export function pauseTopic(harness: StoreHarness): void {
       await store.maintainAll()
       const given = await store.pullAll(1000)
       expect(given).toHaveLength(levels * each + last)
-      const settlements = given.map(({ lease }) => ({
-        lease: leaseOf(lease?.id ?? ''),
-        reported: settlement(),
-      }))
-      await store.batch({ settles: [{ instance: null, settlements }] })
+      await store.settleAll(given)
       await store.retry('a', { done: true })
       await store.maintainAll()
       expect((await store.task('a')).facts).toMatchObject({ state: 'open', partitions: { done: 0 } })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { batchedPull, nameOf, one, some } from './driver.ts'
+import { batchedPull, type Driver, nameOf, one, some } from './driver.ts'
 import { type StoreHarness, storesOf } from './harness.ts'
 
 export function pullOrderTopic(harness: StoreHarness): void {
@@ -66,10 +66,14 @@ export function pullOrderTopic(harness: StoreHarness): void {
       }
     })
 
-    test('after a level drained, all tasks start equal', async () => {
+    test.each([
+      ['', async () => {}],
+      [', also after a restart', (store: Driver) => store.reopen()],
+    ])('after a level drained, all tasks start equal%s', async (_, happens) => {
       const store = await open()
       await store.callBack('early', some(0, 20, { recordCount: 1000 }))
       await store.pullAll()
+      await happens(store)
       await store.callBack('late', some(0, 6))
       await store.callBack('early', some(0, 6, {}, 20))
       const names = (await store.pullAll(1)).map(({ taskId }) => taskId)

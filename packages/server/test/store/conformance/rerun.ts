@@ -1,15 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { type Driver, leaseOf, nameOf, settlement, some } from './driver.ts'
+import { type Driver, nameOf, some } from './driver.ts'
 import { HOUR, type StoreHarness, storesOf } from './harness.ts'
 import { MANY, pullLevels } from './lanes.ts'
 
 const rerunOfAll = { verb: 'retry', taskId: 'a', level: null, partitions: null, done: true } as const
 
-async function finishAll(store: Driver, records: number | null = null): Promise<string[]> {
-  const leaseIds = (await store.pullAll(500)).map(({ lease }) => lease?.id ?? '')
-  const settlements = leaseIds.map((id) => ({ lease: leaseOf(id), reported: settlement({ records }) }))
-  await store.batch({ settles: [{ instance: null, settlements }] })
-  return leaseIds
+async function finishAll(store: Driver, records: number | null = null) {
+  const handed = await store.pullAll(500)
+  await store.settleAll(handed, { records })
+  return handed
 }
 
 export function rerunTopic(harness: StoreHarness): void {
@@ -19,12 +18,12 @@ export function rerunTopic(harness: StoreHarness): void {
     test('a finished task runs again as its next generation, as if just called back', async () => {
       const store = await open()
       await store.callBack('a', some(0, 3))
-      const [old = ''] = await finishAll(store, 90)
+      const [old] = await finishAll(store, 90)
       expect(await store.retry('a', { done: true })).toMatchObject({ kind: 'applied', changed: 3 })
       const { facts, mismatches } = await store.task('a')
       expect(facts).toMatchObject({ generation: 2, finishedAt: null, reportedRecords: 0, mismatched: 0 })
       expect(mismatches).toEqual([])
-      expect(await store.settle(old)).toBe('lease_lost')
+      expect(await store.settle(old?.lease?.id ?? '')).toBe('lease_lost')
       expect((await store.pullAll(1)).map(nameOf)).toEqual(['a-0-0', 'a-0-1', 'a-0-2'])
     })
 
@@ -73,7 +72,7 @@ export function rerunTopic(harness: StoreHarness): void {
       await store.reopen()
       await store.maintainAll()
       expect((await store.task('a')).facts.partitions.done).toBe(0)
-      const names = (await finishAllByName(store)).toSorted()
+      const names = (await finishAll(store)).map(nameOf)
       expect(new Set(names).size).toBe(names.length)
       expect(names).toHaveLength(2 * MANY)
       await store.maintainAll()
@@ -137,11 +136,7 @@ export function rerunTopic(harness: StoreHarness): void {
       await store.callBack('a', [...some(0, MANY), ...some(1, 1)])
       const handed = await store.pullAll(1000)
       const last = handed.pop()
-      const settlements = handed.map(({ lease }) => ({
-        lease: leaseOf(lease?.id ?? ''),
-        reported: settlement(),
-      }))
-      await store.batch({ settles: [{ instance: null, settlements }] })
+      await store.settleAll(handed)
       await store.retry('a', { done: true })
       store.clock.advance(1)
       await store.settle(last?.lease?.id ?? '')
@@ -160,11 +155,4 @@ export function rerunTopic(harness: StoreHarness): void {
       expect((await store.task('a')).facts.partitions.done).toBe(0)
     })
   })
-}
-
-async function finishAllByName(store: Driver): Promise<string[]> {
-  const handed = await store.pullAll(500)
-  const settlements = handed.map(({ lease }) => ({ lease: leaseOf(lease?.id ?? ''), reported: settlement() }))
-  await store.batch({ settles: [{ instance: null, settlements }] })
-  return handed.map(nameOf)
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { batchedPull, type Driver, leaseOf, nameOf, one, settlement, some } from './driver.ts'
+import { batchedPull, type Driver, nameOf, one, some } from './driver.ts'
 import { DAY, HOUR, MINUTE, type StoreHarness, storesOf } from './harness.ts'
 
 async function everything(store: Driver, ...taskIds: string[]) {
@@ -49,13 +49,10 @@ export function restartTopic(harness: StoreHarness): void {
       await store.callBack('a', [...some(0, 40), ...some(1, 3)])
       await store.callBack('b', some(0, 40))
       const { partitions } = await store.pull({ batch: 4, key: 'k' })
-      const [first = '', second = ''] = partitions.map(({ lease }) => lease?.id ?? '')
       // The settle counts; the repeated key reads its leases; the pull after it counts again.
-      await store.batch({
-        settles: [{ instance: null, settlements: [{ lease: leaseOf(first), reported: settlement() }] }],
-        pulls: [batchedPull({ key: 'k' }), batchedPull({ batch: 3 })],
-      })
-      await store.settle(second)
+      const pulls = [batchedPull({ key: 'k' }), batchedPull({ batch: 3 })]
+      await store.settleAll(partitions.slice(0, 1), {}, { pulls })
+      await store.settleAll(partitions.slice(1, 2))
       await store.reopen()
       expect(await store.recount()).toEqual([])
       const done = await Promise.all(

@@ -1,12 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { type Driver, leaseOf, nameOf, one, settlement, some } from './driver.ts'
+import { type Driver, nameOf, one, some } from './driver.ts'
 import { DAY, HOUR, MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 import { MANY } from './lanes.ts'
 
 async function finishAll(store: Driver): Promise<void> {
-  const leases = (await store.pullAll(1000)).map(({ lease }) => leaseOf(lease?.id ?? ''))
-  const settlements = leases.map((lease) => ({ lease, reported: settlement({ records: 100 }) }))
-  await store.batch({ settles: [{ instance: null, settlements }] })
+  await store.settleAll(await store.pullAll(1000), { records: 100 })
 }
 
 export function retentionTopic(harness: StoreHarness): void {

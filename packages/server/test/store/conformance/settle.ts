@@ -127,12 +127,12 @@ export function settleTopic(harness: StoreHarness): void {
     test('settling comes before pulling within a batch: a released partition can be handed out again', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
-      const { leaseId } = await store.pullOne()
-      const settlements = [{ lease: leaseOf(leaseId), reported: settlement({ outcome: 'released' }) }]
-      const { settles, pulls } = await store.batch({
-        settles: [{ instance: null, settlements }],
-        pulls: [batchedPull()],
-      })
+      const released = [await store.pullOne()]
+      const { settles, pulls } = await store.settleAll(
+        released,
+        { outcome: 'released' },
+        { pulls: [batchedPull()] },
+      )
       expect(settles).toEqual([[null]])
       expect(pulls[0]?.partitions).toHaveLength(1)
     })

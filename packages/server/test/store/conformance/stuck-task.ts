@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type TaskState, taskState } from '../../../src/handoff/rules/task.ts'
-import { type Driver, leaseOf, nameOf, one, settlement, some } from './driver.ts'
+import { type Driver, nameOf, one, some } from './driver.ts'
 import { HOUR, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 import { MANY } from './lanes.ts'
 import { barrier, park } from './level-barrier.ts'
@@ -79,12 +79,7 @@ export function stuckTaskTopic(harness: StoreHarness): void {
       let left = MANY
       while (left > 0) {
         const { partitions } = await store.pull({ batch: 400 })
-        const reported = settlement({ outcome: 'failed', final: true })
-        const settlements = partitions.map(({ lease }) => ({
-          lease: leaseOf(lease?.id ?? ''),
-          reported,
-        }))
-        await store.batch({ settles: [{ instance: null, settlements }] })
+        await store.settleAll(partitions, { outcome: 'failed', final: true })
         left -= partitions.length
         expect(await store.state('a')).toBe(left === 0 ? 'stalled' : 'open')
         expect(await inState(store, 'stalled')).toEqual(left === 0 ? ['a'] : [])
@@ -98,11 +93,7 @@ export function stuckTaskTopic(harness: StoreHarness): void {
         'a',
         Array.from({ length: 1100 }, (_, level) => one(level, 0)),
       )
-      const settlements = (await store.pullAll()).map(({ lease }) => ({
-        lease: leaseOf(lease?.id ?? ''),
-        reported: settlement(),
-      }))
-      await store.batch({ settles: [{ instance: null, settlements }] })
+      await store.settleAll(await store.pullAll())
       await store.callBack('a', [...some(1100, 4), one(1101, 0)])
       await barrier(store, true)
       await park(store)

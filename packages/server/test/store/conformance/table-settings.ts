@@ -2,7 +2,7 @@ import type { CalledBackPartition } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
 import { paceOf } from '../../../src/handoff/views/eta.ts'
 import { progressView } from '../../../src/handoff/views/view-state.ts'
-import { batchedPull, type Driver, leaseOf, nameOf, one, settlement, some } from './driver.ts'
+import { batchedPull, type Driver, nameOf, one, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf } from './harness.ts'
 
 const HOT = 'results.hot'
@@ -248,11 +248,7 @@ export function tableSettingsTopic(harness: StoreHarness): void {
       await store.callBack('a', hot(0, 10))
       await limit(store, HOT, 3)
       const { partitions } = await store.pull({ batch: 5 })
-      const settlements = partitions.map(({ lease }) => ({
-        lease: leaseOf(lease?.id ?? ''),
-        reported: settlement(),
-      }))
-      const settled = await store.batch({ settles: [{ instance: null, settlements }] })
+      const settled = await store.settleAll(partitions)
       expect(settled).toMatchObject({ newlyReady: 3, newlyReadyOf: [[null, HOT, 3]] })
     })
 

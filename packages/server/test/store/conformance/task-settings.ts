@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { TaskSettingsChange } from '../../../src/handoff/rules/policy.ts'
-import { batchedCallBack, type Driver, leaseOf, nameOf, one, settlement, some } from './driver.ts'
+import { batchedCallBack, type Driver, leaseOf, nameOf, one, some } from './driver.ts'
 import { HOUR, MINUTE, type StoreHarness, storesOf } from './harness.ts'
 
 const set = (store: Driver, taskId: string, settings: TaskSettingsChange) =>
@@ -189,11 +189,7 @@ export function taskSettingsTopic(harness: StoreHarness): void {
       await store.callBack('a', some(0, 10))
       await set(store, 'a', { maxLeases: 3 })
       const { partitions } = await store.pull({ batch: 5 })
-      const settlements = partitions.map(({ lease }) => ({
-        lease: leaseOf(lease?.id ?? ''),
-        reported: settlement(),
-      }))
-      const { newlyReady } = await store.batch({ settles: [{ instance: null, settlements }] })
+      const { newlyReady } = await store.settleAll(partitions)
       expect(newlyReady).toBe(3)
       const { leaseId } = await store.pullOne()
       const renews = [{ leases: [leaseOf(leaseId)] }]

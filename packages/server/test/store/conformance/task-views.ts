@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { TaskQuery } from '../../../src/handoff/views/queries.ts'
 import { progressView } from '../../../src/handoff/views/view-state.ts'
-import { type Driver, leaseOf, one, settlement, some } from './driver.ts'
+import { type Driver, one, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf } from './harness.ts'
 
 /** The names of tasks, read page by page. */
@@ -105,10 +105,7 @@ export function taskViewsTopic(harness: StoreHarness): void {
     test('a cancelled task has nothing parked', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1200))
-      const reported = settlement({ outcome: 'failed', final: true })
-      const handedOut = await store.pullAll(1000)
-      const settlements = handedOut.map(({ lease }) => ({ lease: leaseOf(lease?.id ?? ''), reported }))
-      await store.batch({ settles: [{ instance: null, settlements }] })
+      await store.settleAll(await store.pullAll(1000), { outcome: 'failed', final: true })
       expect(await list(store, { parked: true })).toEqual(['a'])
       await store.control({ verb: 'cancel', taskId: 'a' })
       expect(progressView(await store.task('a')).partitions.parked).toBe(0)

@@ -1,7 +1,7 @@
 import { MAX_THROUGHPUT_POINTS, THROUGHPUT_LEVELS } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
 import type { ThroughputQuery } from '../../../src/handoff/views/queries.ts'
-import { batchedPull, type Driver, leaseOf, one, settlement, some } from './driver.ts'
+import { batchedPull, type Driver, one, some } from './driver.ts'
 import { DAY, HOUR, MINUTE, type StoreHarness, storesOf } from './harness.ts'
 
 const history = async (store: Driver, query: Partial<ThroughputQuery> = {}) => {
@@ -24,11 +24,7 @@ const toNextHour = ({ clock }: Driver) => clock.advance(HOUR - (clock.now() % HO
 
 const finish = async (store: Driver, count: number) => {
   const { partitions } = await store.pull({ batch: count })
-  const settlements = partitions.map(({ lease }) => ({
-    lease: leaseOf(lease?.id ?? ''),
-    reported: settlement(),
-  }))
-  await store.batch({ settles: [{ instance: null, settlements }] })
+  await store.settleAll(partitions)
 }
 
 export function throughputTopic(harness: StoreHarness): void {
@@ -196,11 +192,7 @@ export function throughputTopic(harness: StoreHarness): void {
       for (let minute = 0; minute < minutes; minute += 1) {
         const pulls = levels.map((level) => batchedPull({ tables: [tableOf(level)] }))
         const handedOut = (await store.batch({ pulls })).pulls.flatMap(({ partitions }) => partitions)
-        const settlements = handedOut.map(({ lease }) => ({
-          lease: leaseOf(lease?.id ?? ''),
-          reported: settlement(),
-        }))
-        await store.batch({ settles: [{ instance: null, settlements }] })
+        await store.settleAll(handedOut)
         store.clock.advance(MINUTE)
       }
       const shown = await history(store, { from: begin, byLevel: true })

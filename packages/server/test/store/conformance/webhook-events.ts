@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { factsOf } from '../../../src/handoff/outbox.ts'
-import { leaseOf, one, settlement, some } from './driver.ts'
+import { one, some } from './driver.ts'
 import { DAY, type StoreHarness, storesOf } from './harness.ts'
 import { ask, log, subscribe, told } from './subscriber.ts'
 
@@ -105,11 +105,7 @@ export function webhookEventsTopic(harness: StoreHarness): void {
         const store = await open()
         const finish = async () => {
           const { partitions } = await store.pull({ batch: 1000 })
-          const settlements = partitions.map(({ lease }) => ({
-            lease: leaseOf(lease?.id ?? ''),
-            reported: settlement(),
-          }))
-          await store.batch({ settles: [{ instance: null, settlements }] })
+          await store.settleAll(partitions)
         }
         await store.callBack(
           'a',

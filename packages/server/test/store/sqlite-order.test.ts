@@ -1,4 +1,0 @@
-import { followsPlainOrder } from './conformance/plain-order.ts'
-import { sqliteHarness } from './sqlite-harness.ts'
-
-followsPlainOrder(sqliteHarness, 40)
