@@ -13,7 +13,10 @@ describe('an unavailable service', () => {
     await row.getByText(/left$/).waitFor()
     await page.getByText('Live', { exact: true }).waitFor()
     // What the page has not read yet when the service leaves, it cannot show as past.
-    await page.getByText(/\d of \d up/).first().waitFor()
+    await page
+      .getByText(/\d of \d up/)
+      .first()
+      .waitFor()
     await stop()
     const banner = page.getByRole('alert').getByText(/has not been reachable since .*\d:\d\d:\d\d/)
     await banner.waitFor()
