@@ -340,6 +340,10 @@ export const mutants: readonly Mutant[] = [
       "server.on(isSecure ? 'secureConnection' : 'connection', (",
       "if (!isSecure) server.on('connection', (",
     ],
+    'what follows other requests is parsed in each iteration of the event loop': [
+      'this.#pace.add(this, this.#isInBody)',
+      'this.#pace.add(this, true)',
+    ],
     'what waits is copied together with what arrives meanwhile, for each piece': [
       'this.#socket.read(this.#waitingBytes)',
       'this.#socket.read()',

@@ -174,6 +174,15 @@ const descriptorOf = (taskId: string, level: number, index: number) => ({
 
 export const attacks: readonly Attack[] = [
   {
+    // For comparison: what any attacker on the same machine takes, by being there.
+    name: 'no attack: a process that computes and sends nothing',
+    run: (_port, over) =>
+      until(over, async () => {
+        for (const end = performance.now() + 20; performance.now() < end; );
+        await stay(0, over)
+      }),
+  },
+  {
     name: 'call-backs of 16 MiB of empty objects',
     run: (port, over) => until(over, () => post(port, '/call-back', emptyObjects, over)),
   },

@@ -77,9 +77,14 @@ describe.each([
     const { open, mostAtOnce } = await served(isSecure)
     const clients = await Promise.all(Array.from({ length: 10 }, open))
     const answers = clients.map(answersTo)
+    const timers = vi.spyOn(globalThis, 'setTimeout')
+    onTestFinished(() => timers.mockRestore())
     for (const client of clients) client.send(requestFor('/livez').repeat(150))
     await until(() => answers.every((count) => count() === 150))
     expect(mostAtOnce()).toBeLessThanOrEqual(60)
+    // There is a pause before each piece but the first ones, and a piece has at most seven of these requests.
+    const pauses = timers.mock.calls.filter(([, millis]) => millis === 1)
+    expect(pauses.length).toBeGreaterThanOrEqual(200)
   })
 
   test('of a client that then closes its side: all are answered, and the connection ends', async () => {

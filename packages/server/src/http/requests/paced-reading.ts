@@ -4,6 +4,8 @@ import type { TimeSlicer } from './time-slicer.ts'
 
 /** For so many iterations, each request of a connection that has pipelined waits. */
 const WAITING_ITERATIONS = 1000
+/** One request that follows another is parsed in this time: as clients rarely pipeline, nearly all are floods. */
+const FOLLOWER_MILLIS = 1
 /** How much is parsed before requests are counted: 14 of the shortest requests. */
 const PIECE_BYTES = 256
 /**
@@ -31,9 +33,9 @@ interface PaceRules {
 }
 
 /**
- * Limits the requests that are parsed in one iteration of the event loop. Node parses everything that it has
- * read from a connection at once, which is thousands of pipelined requests, and no route, however cheap, can
- * make up for that. Clients that send one request at a time never wait; what follows another request does.
+ * Limits the requests that are parsed one after the other. Node parses everything that it has read from a
+ * connection at once, which is thousands of pipelined requests, and no route, however cheap, can make up for
+ * that. Clients that send one request at a time never wait; what follows another request does.
  * Long heads are bulk work, also of clients that send one at a time. Bodies with a length are not bounded here.
  * The fast path reads one request at a time and passes a connection on before it gets here.
  */
@@ -48,11 +50,15 @@ export function paceReading(server: Server, isSecure: boolean, rules: PaceRules)
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.prependListener(event, note)
 }
 
-/** Continues with waiting connections, in order: each iteration of the event loop parses a request of one. */
+/** Continues with waiting connections, in order. */
 class Pace {
-  readonly #waiting = new Set<PacedConnection>()
+  /** What follows another request of the connection. */
+  readonly #followers = new Set<PacedConnection>()
+  /** Chunked bodies: one goes on in each iteration. */
+  readonly #bodies = new Set<PacedConnection>()
   #requests = 0
   #isScheduled = false
+  #timer: NodeJS.Timeout | undefined
   /** The number of the current iteration. */
   iteration = 0
 
@@ -61,9 +67,14 @@ class Pace {
     this.#schedule()
   }
 
-  add(connection: PacedConnection): void {
-    this.#waiting.add(connection)
-    this.#schedule()
+  add(connection: PacedConnection, isInBody: boolean): void {
+    if (isInBody) {
+      this.#bodies.add(connection)
+      this.#schedule()
+    } else {
+      this.#followers.add(connection)
+      this.#timer ??= setTimeout(this.#nextFollower, FOLLOWER_MILLIS)
+    }
   }
 
   #schedule(): void {
@@ -76,14 +87,26 @@ class Pace {
     this.#isScheduled = false
     this.iteration += 1
     this.#requests = 0
-    let left = this.#waiting.size
-    for (const connection of this.#waiting) {
-      if (left === 0 || this.#requests > 0) break
-      left -= 1
-      this.#waiting.delete(connection)
+    this.#goOn(this.#bodies)
+    if (this.#bodies.size > 0) this.#schedule()
+  }
+
+  readonly #nextFollower = (): void => {
+    this.#goOn(this.#followers)
+    this.#timer = this.#followers.size > 0 ? setTimeout(this.#nextFollower, FOLLOWER_MILLIS) : undefined
+  }
+
+  /** Until a request is parsed. */
+  #goOn(waiting: Set<PacedConnection>): void {
+    const { size } = waiting
+    const requests = this.#requests
+    let seen = 0
+    for (const connection of waiting) {
+      if (seen === size || this.#requests > requests) break
+      seen += 1
+      waiting.delete(connection)
       connection.goOn()
     }
-    if (this.#waiting.size > 0) this.#schedule()
   }
 }
 
@@ -229,7 +252,7 @@ class PacedConnection {
 
   #wake(): void {
     if (!this.#isWaiting || this.#isBlocked) return
-    if (!this.#isBulk) this.#pace.add(this)
+    if (!this.#isBulk) this.#pace.add(this, this.#isInBody)
     else if (!this.#isInSlicer) {
       this.#isInSlicer = true
       this.#rules.slicer.add(this.#socket, () => {
