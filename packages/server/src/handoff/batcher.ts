@@ -99,8 +99,7 @@ export const FULL_BATCH = 1000
 
 /**
  * The queue in front of the store: lets concurrent requests share a transaction. While one batch is being
- * committed, the next is collected, so the number of requests per commit adapts to the load, and a single
- * request is never delayed.
+ * committed, the next is collected, so the number of requests per commit adapts to the load.
  */
 export class Batcher {
   readonly #store: Store
@@ -145,7 +144,7 @@ export class Batcher {
     this.#endIteration(this.#queue.length)
   }
 
-  /** Clients that were just answered send their next request now. A single request is never delayed. */
+  /** Clients that were just answered send their next request now. Without them, a request is not delayed. */
   #endIteration(seen: number): void {
     setImmediate(() => {
       const now = performance.now()

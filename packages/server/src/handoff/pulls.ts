@@ -83,7 +83,7 @@ export class Pulls {
     { wakeCount, at }: PullStart,
   ): Pulled | Promise<Pulled> {
     const { instance } = request
-    // The first try may have waited for the next leader.
+    // The first try may have taken long: after a doubt the engine reads the disk again.
     const waitMillis = request.waitMillis - (performance.now() - at)
     const noted = (result: PullResult, waited: boolean) => {
       this.#note(instance, result)

@@ -366,7 +366,7 @@ export class LeaderUnavailable extends StoreUnavailable {
   }
 }
 
-/** Another node leads, so the state in this node's memory is out of date. */
+/** This node does not lead, or not for certain, so the state in its memory may be out of date. */
 export class NotLeader extends LeaderUnavailable {
   override name = 'NotLeader'
   constructor(options?: ErrorOptions) {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ServiceProcess } from '../../../../test/support/service-process.ts'
 import { until } from '../../../../test/support/until.ts'
 import { settingOf } from '../../src/config.ts'
@@ -166,18 +166,23 @@ test('a view starts when the answers before it are written', async () => {
 })
 
 test('a connection that sends ahead is closed when too many requests are queued', async () => {
-  const { port, sockets } = await served()
+  const { baton, port, sockets } = await served()
+  const { promise, resolve } = Promise.withResolvers<{ tables: []; next: null }>()
+  // The first view of a connection takes long, and the others wait for it.
+  const views = vi.spyOn(baton.app.handOff.views, 'tables').mockReturnValue(promise)
+  onTestFinished(() => {
+    views.mockRestore()
+  })
   const clients = await Promise.all(Array.from({ length: 60 }, () => RawConnection.open(port)))
-  for (const { socket } of clients) {
-    // The answers are more than the system's buffers hold.
-    socket.pause()
-    socket.write('GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(2 * MAX_UNDER_WAY))
-  }
+  for (const client of clients)
+    client.send('GET /tables HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(2 * MAX_UNDER_WAY))
   const closed = () => sockets.slice(0, clients.length).filter(({ destroyed }) => destroyed).length
   await until(() => closed() > 0)
   await turns(port)
   expect(closed()).toBeLessThan(clients.length)
   for (const { socket } of clients) socket.destroy()
+  // A connection that is not read notices the hang-up when it is written to.
+  resolve({ tables: [], next: null })
   await until(() => closed() === clients.length)
   // Nothing is queued now.
   const later = await RawConnection.open(port)

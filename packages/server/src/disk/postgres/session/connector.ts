@@ -232,7 +232,7 @@ export class Channels {
     this.#general = Array.from({ length: GENERAL_CHANNELS }, () => channel(answerMillis))
   }
 
-  /** The least busy of the connections for loads, views, staged rows, heartbeats and probes. */
+  /** The least busy of the connections for loads, views, heartbeats and probes. */
   get general(): Channel {
     return this.#general.reduce((least, channel) => (channel.underWay < least.underWay ? channel : least))
   }
