@@ -4,8 +4,8 @@ import type { TimeSlicer } from './time-slicer.ts'
 
 /** For so many iterations, each request of a connection that has pipelined waits. */
 const WAITING_ITERATIONS = 1000
-/** One request that follows another is parsed in this time: as clients rarely pipeline, nearly all are floods. */
-const FOLLOWER_MILLIS = 1
+/** In this time, one piece of what follows other requests is parsed: clients rarely pipeline, and floods do. */
+const PIPELINED_MILLIS = 1
 /** How much is parsed before requests are counted: 14 of the shortest requests. */
 const PIECE_BYTES = 256
 /**
@@ -53,7 +53,7 @@ export function paceReading(server: Server, isSecure: boolean, rules: PaceRules)
 /** Continues with waiting connections, in order. */
 class Pace {
   /** What follows another request of the connection. */
-  readonly #followers = new Set<PacedConnection>()
+  readonly #pipelined = new Set<PacedConnection>()
   /** Chunked bodies: one goes on in each iteration. */
   readonly #bodies = new Set<PacedConnection>()
   #requests = 0
@@ -72,8 +72,8 @@ class Pace {
       this.#bodies.add(connection)
       this.#schedule()
     } else {
-      this.#followers.add(connection)
-      this.#timer ??= setTimeout(this.#nextFollower, FOLLOWER_MILLIS)
+      this.#pipelined.add(connection)
+      this.#timer ??= setTimeout(this.#nextPipelined, PIPELINED_MILLIS)
     }
   }
 
@@ -91,9 +91,9 @@ class Pace {
     if (this.#bodies.size > 0) this.#schedule()
   }
 
-  readonly #nextFollower = (): void => {
-    this.#goOn(this.#followers)
-    this.#timer = this.#followers.size > 0 ? setTimeout(this.#nextFollower, FOLLOWER_MILLIS) : undefined
+  readonly #nextPipelined = (): void => {
+    this.#goOn(this.#pipelined)
+    this.#timer = this.#pipelined.size > 0 ? setTimeout(this.#nextPipelined, PIPELINED_MILLIS) : undefined
   }
 
   /** Until a request is parsed. */
