@@ -123,7 +123,6 @@ export class Leadership {
     this.#isLeaving = true
     this.#stopping.abort()
     this.#handOver?.()
-    this.leader?.link?.close()
     await this.#running
     this.#leader.close('this node has stopped')
   }
@@ -156,7 +155,8 @@ export class Leadership {
   async #follow(row: LedRow): Promise<LedRow | null> {
     const { log, signature, trusted } = this.#options
     const { url } = row.leader
-    while (true) {
+    // Asked again for each link: the node may have been stopped while it read the row.
+    while (!this.#stopping.signal.aborted) {
       const callbacks: LinkCallbacks = {
         opened: () => {
           this.#unfollowedMillis = 0
@@ -184,6 +184,7 @@ export class Leadership {
       await this.#pause(RETRY_MILLIS)
       return null
     }
+    return null
   }
 
   /** Null if another node leads by now. A leader may also take over from itself, in a term not yet known. */
