@@ -257,6 +257,12 @@ export const mutants: readonly Mutant[] = [
       'else resolve(this.#unsent(error))',
     ],
   }),
+  ...mutantsOf('cluster', `${server}/cluster/leadership.ts`, cluster('stopping'), {
+    'a node that is stopped while it reads the leader row follows that leader': [
+      '    while (!this.#stopping.signal.aborted) {\n      const callbacks',
+      '    while (true) {\n      const callbacks',
+    ],
+  }),
   ...mutantsOf('cluster', `${server}/cluster/forwarder.ts`, cluster('forged-requests'), {
     'a node serves a request that was signed for another node': [
       'admitted.to !== this.#signature.nodeId || ',
