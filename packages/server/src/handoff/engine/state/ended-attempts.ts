@@ -19,7 +19,7 @@ type ByInstance = Map<string, EndedAttemptOf[]>
 export class EndedAttempts {
   /** When this node began to lead, possibly again. */
   since: number | null = null
-  /** Of instances that ended an attempt lately. When these are half of what is kept, they replace the older ones. */
+  /** Of instances that ended an attempt lately. When they have half of the most, they replace the older ones. */
   #recent: ByInstance = new Map()
   #older: ByInstance = new Map()
   readonly #most: number
