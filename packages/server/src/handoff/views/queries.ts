@@ -10,7 +10,6 @@ import type {
   TableView,
   ThroughputStep,
 } from '@baton/protocol'
-import { compiled } from '../fields.ts'
 import type { EndedAttempt } from '../rules/attempts.ts'
 import type { FailureGroup } from '../rules/failures.ts'
 import type { IndexRange } from '../rules/index-runs.ts'
@@ -175,11 +174,9 @@ export const noTotals = (): InstanceTotals => ({
 
 export const totalFields = Object.keys(noTotals()) as (keyof InstanceTotals)[]
 
-export const addTotals: (to: InstanceTotals, added: InstanceTotals) => void = compiled(
-  'to, added',
-  `{ ${totalFields.map((field) => `to.${field} = addCapped(to.${field}, added.${field})`).join('; ')} }`,
-  { addCapped },
-)
+export function addTotals(to: InstanceTotals, added: InstanceTotals): void {
+  for (const field of totalFields) to[field] = addCapped(to[field], added[field])
+}
 
 /** What an instance did since it was last counted. */
 export interface TotalsAdded {
