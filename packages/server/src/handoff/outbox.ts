@@ -219,8 +219,8 @@ export function addToOutboxRowChanges(rowChanges: OutboxRowChanges, entry: Outbo
   for (const change of entry.changes) rowChanges.changes.set(deliveryKey(change), change)
 }
 
-export const outboxRowsOf = ({ deliveries, changes }: OutboxRowChanges): number =>
-  deliveries.length + changes.size
+export const outboxRowsOf = ({ deliveries, changes }: OutboxEntry): number =>
+  deliveries.length + changes.length
 
 export interface DeliveryQuery {
   readonly subscription: string

@@ -79,8 +79,7 @@ const laneTableValues = packing<StoredLaneTable>(namesOf(laneTableFields))
 const rangeValues = packing<IndexRangeOfLane>(namesOf(rangeFields))
 const doneValues = packing<DoneWithin>(['task', 'level', 'minute', 'partitions', 'records'])
 /** Pulls are not included: an empty pull writes no entry. */
-const countedFields = totalFields.filter((field) => field !== 'pulls')
-const listTotals = listerOf<InstanceTotals>(countedFields)
+const totalValues = packing<InstanceTotals>(totalFields.filter((field) => field !== 'pulls'))
 
 /** The parts of an entry, in the order of its text. A new one comes last. */
 const parts = [
@@ -103,7 +102,9 @@ const packedEntry = (entry: Entry) => ({
   ),
   ranges: entry.ranges.map(rangeValues.pack),
   outbox: entry.outbox === null ? null : packOutbox(entry.outbox, entry.tasks),
-  totals: entry.totals.map(packTotals),
+  totals: entry.totals.map(({ instanceId, role, at, lostUnlessSeenSince, totals }) => {
+    return [instanceId, role, at, lostUnlessSeenSince, ...totalValues.pack(totals)] as const
+  }),
   laneTables: entry.laneTables.map(laneTableValues.pack),
   throughput: entry.throughput.map(doneValues.pack),
 })
@@ -143,7 +144,13 @@ export function decodeEntry(body: string): Entry {
     ]),
     ranges: packed.ranges.map(rangeValues.unpack),
     outbox: outbox === null ? null : unpackOutbox(outbox, tasks, at),
-    totals: packed.totals.map((values) => unpackTotals(values, at)),
+    totals: packed.totals.map(([instanceId, role, seenAt, lostUnlessSeenSince, ...values]) => ({
+      instanceId,
+      role,
+      at: seenAt,
+      lostUnlessSeenSince,
+      totals: { ...noTotals(), ...totalValues.unpack(values) },
+    })),
     laneTables: packed.laneTables.map(laneTableValues.unpack),
     throughput: packed.throughput.map(doneValues.unpack),
   }
@@ -244,18 +251,4 @@ const unpackTallies = (tallies: ReturnType<typeof packTallies>): Tallies => {
     return { ready, held: 0, leased, delayed, parked, done, cancelled }
   })
   return { partitions, records } as Tallies
-}
-
-/** Most of it is zero at the end, which is omitted. Instances were last seen at the time of the entry. */
-function packTotals({ instanceId, role, lostUnlessSeenSince, totals }: TotalsAdded) {
-  const values = listTotals(totals) as number[]
-  while (values.at(-1) === 0) values.pop()
-  return [instanceId, role, lostUnlessSeenSince, ...values] as const
-}
-
-function unpackTotals(packed: ReturnType<typeof packTotals>, at: number): TotalsAdded {
-  const [instanceId, role, lostUnlessSeenSince, ...values] = packed
-  const totals = noTotals()
-  for (const [nth, value] of values.entries()) totals[countedFields[nth] as keyof InstanceTotals] = value
-  return { instanceId, role, at, lostUnlessSeenSince, totals }
 }

@@ -228,10 +228,17 @@ export class Runner {
     }
   }
 
-  #flush(flushables: readonly Flushable[]): void {
-    if (flushables.length === 0) return
-    const flushing = this.#writeGroups(flushables).then(
+  #flush(flushable: Flushable | null): void {
+    if (flushable === null) return
+    const { rowChanges, upTo } = flushable
+    const memory = this.#memory
+    const flushing = this.#writePieces(rowChanges, upTo).then(
       () => {
+        memory?.flushed(upTo, {
+          tasks: rowChanges.tasks.keys(),
+          lanes: rowChanges.lanes.keys(),
+          partitions: rowChanges.partitions.keys(),
+        })
         if (this.#flushing === flushing) this.#flushing = null
       },
       (error: unknown) => {
@@ -243,18 +250,6 @@ export class Runner {
     // Callers that await the flush get the error. If none does, the next transaction starts from the disk.
     flushing.catch(() => undefined)
     this.#flushing = flushing
-  }
-
-  async #writeGroups(flushables: readonly Flushable[]): Promise<void> {
-    const memory = this.#memory
-    for (const { rowChanges, upTo } of flushables) {
-      await this.#writePieces(rowChanges, upTo)
-      memory?.flushed(upTo, {
-        tasks: rowChanges.tasks.keys(),
-        lanes: rowChanges.lanes.keys(),
-        partitions: rowChanges.partitions.keys(),
-      })
-    }
   }
 
   /** Rows may be newer than the last flushed entry, never older, so the last piece advances it. */

@@ -217,7 +217,7 @@ export class FastConnection {
 
   readonly #answer: Exchange['answer'] = (body, headers, lost) => {
     if (lost === null || !hasHungUp(this.#socket))
-      this.#send(answerText(body, fieldLines(headers) + fieldLines(this.#moreHeaders), this.#rules))
+      this.#send(answerText(body, [...headers, ...this.#moreHeaders], this.#rules))
     else {
       lost()
       this.#socket.destroySoon()
@@ -337,10 +337,10 @@ const okHead = (isSecure: boolean) => `HTTP/1.1 200 OK\r\n${fieldLines(commonHea
 const OK_HEAD = okHead(false)
 const OK_HEAD_OVER_TLS = okHead(true)
 
-function answerText(body: string, headerLines: string, staying: Staying): AnswerText {
+function answerText(body: string, headers: AnswerHeaders, staying: Staying): AnswerText {
   const bytes = Buffer.byteLength(body)
   return {
-    text: `${staying.isSecure ? OK_HEAD_OVER_TLS : OK_HEAD}${headerLines}${lastLines(bytes, staying)}${body}`,
+    text: `${staying.isSecure ? OK_HEAD_OVER_TLS : OK_HEAD}${fieldLines(headers)}${lastLines(bytes, staying)}${body}`,
     // ASCII has the same bytes in both encodings; Latin-1 is copied without conversion.
     encoding: bytes === body.length ? 'latin1' : 'utf8',
   }

@@ -8,7 +8,6 @@ import {
 } from '../../../src/handoff/outbox.ts'
 import { type PartitionStatus, untouched } from '../../../src/handoff/partition.ts'
 import type { StoredTask } from '../../../src/handoff/stored.ts'
-import { noTotals } from '../../../src/handoff/views/queries.ts'
 import { aTask, emptyEntry, tally } from '../../disk/conformance/builders.ts'
 
 const NOW = 1_800_000_000_000
@@ -50,17 +49,6 @@ test('partitions are decoded unchanged, whatever the time of their entry', () =>
   ]
   for (const at of [NOW, NOW - 1_000_000, 0])
     expect(decodeEntry(encodeEntry(entry(partitions, at)))).toEqual(entry(partitions, at))
-})
-
-test('totals are decoded unchanged', () => {
-  const added = { instanceId: 'w', role: 'worker', at: NOW, lostUnlessSeenSince: null } as const
-  const producer = { instanceId: 'p', role: 'producer', at: NOW, lostUnlessSeenSince: NOW - 5 } as const
-  const totals = [
-    { ...added, totals: { ...noTotals(), partitions: 1, records: 7148, done: 1 } },
-    { ...producer, totals: { ...noTotals(), calledBack: 3 } },
-    { ...added, instanceId: 'nothing', totals: noTotals() },
-  ]
-  expect(decodeEntry(encodeEntry({ ...entry([]), totals }))).toEqual({ ...entry([]), totals })
 })
 
 const delivery = (event: number, facts: EventMessage['facts'], isKept = false): StoredDelivery => ({

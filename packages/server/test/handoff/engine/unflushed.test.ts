@@ -12,41 +12,36 @@ const entry = (...partitions: [id: number, change: Partial<PartitionStatus>][]):
   partitions: partitions.map(([id, change]) => [id, statusOf({ ...untouched(), ...change })]),
 })
 
-const states = (taken: ReturnType<Unflushed['takeAll']>) =>
-  taken.map(({ rowChanges, upTo }) => ({
-    upTo,
-    states: [...rowChanges.partitions].map(([id, status]) => [id, status?.state]),
-  }))
+const states = (flushable: ReturnType<Unflushed['takeAll']>) =>
+  flushable && {
+    upTo: flushable.upTo,
+    states: [...flushable.rowChanges.partitions].map(([id, status]) => [id, status?.state]),
+  }
 
 test('a partition that is finished soon after it was leased is written once', () => {
   const unflushed = new Unflushed()
   unflushed.add(entry([1, { state: 'leased' }], [2, { state: 'leased' }]), 1)
-  expect(unflushed.takeOlder()).toEqual([])
+  expect(unflushed.takeOlder()).toBeNull()
   unflushed.add(entry([1, { state: 'done' }]), 2)
   // Entry 1 is flushed without its change of the first partition, which entry 2 has.
-  expect(states(unflushed.takeOlder())).toEqual([{ upTo: 1, states: [[2, 'leased']] }])
-  expect(states(unflushed.takeOlder())).toEqual([{ upTo: 2, states: [[1, 'done']] }])
-  expect(unflushed.takeOlder()).toEqual([])
+  expect(states(unflushed.takeOlder())).toEqual({ upTo: 1, states: [[2, 'leased']] })
+  expect(states(unflushed.takeOlder())).toEqual({ upTo: 2, states: [[1, 'done']] })
+  expect(unflushed.takeOlder()).toBeNull()
 })
 
-test('of entries in one group, the last change of a row is left, and counts once', () => {
-  const unflushed = new Unflushed()
-  unflushed.add(entry([1, { state: 'leased' }]), 1)
-  unflushed.add(entry([1, { state: 'done' }]), 2)
-  expect([unflushed.rows, unflushed.entries]).toEqual([1, 2])
-  expect(states(unflushed.takeAll())).toEqual([{ upTo: 2, states: [[1, 'done']] }])
-})
-
-test('taking everything yields both groups, and each row once', () => {
+test('taking everything yields the last change of each row', () => {
   const unflushed = new Unflushed()
   unflushed.add(entry([1, { state: 'leased' }], [2, { state: 'leased' }]), 1)
   unflushed.takeOlder()
   unflushed.add(entry([1, { state: 'done' }]), 2)
-  expect(states(unflushed.takeAll())).toEqual([
-    { upTo: 1, states: [[2, 'leased']] },
-    { upTo: 2, states: [[1, 'done']] },
-  ])
-  expect(unflushed.takeAll()).toEqual([])
+  expect(states(unflushed.takeAll())).toEqual({
+    upTo: 2,
+    states: [
+      [1, 'done'],
+      [2, 'leased'],
+    ],
+  })
+  expect(unflushed.takeAll()).toBeNull()
 })
 
 test('failures and totals of an entry are written even if a later entry changed the task', () => {
@@ -59,13 +54,14 @@ test('failures and totals of an entry are written even if a later entry changed 
   ]
   const task = (changes: Partial<StoredTask>) => ({ ...entry(), tasks: [aTask(1, changes)] })
   const added = { instanceId: 'w', role: 'worker' as const, at: 1, lostUnlessSeenSince: null }
-  const totals = () => [{ ...added, totals: { ...noTotals(), done: 2 } }]
-  unflushed.add({ ...task({ failures }), totals: totals() }, 1)
+  const totals = [{ ...added, totals: { ...noTotals(), done: 2 } }]
+  unflushed.add({ ...task({ failures }), totals }, 1)
   unflushed.takeOlder()
-  unflushed.add({ ...task({ state: 'paused' }), totals: totals() }, 2)
-  const [older, newer] = unflushed.takeAll()
+  unflushed.add({ ...task({ state: 'paused' }), totals }, 2)
+  const older = unflushed.takeOlder()
   expect(older?.rowChanges.tasks.get(1)?.failures).toEqual(failures)
   expect(older?.rowChanges.totals.get('w')?.totals.done).toBe(2)
+  const newer = unflushed.takeAll()
   expect(newer?.rowChanges.tasks.get(1)).toMatchObject({ state: 'paused', failures: null })
   expect(newer?.rowChanges.totals.get('w')?.totals.done).toBe(2)
 })
@@ -90,13 +86,12 @@ test('done partitions are in one flush, summed by minute and by hour', () => {
       partitions,
       records: 10 * partitions,
     }))
-  const [older, newer] = unflushed.takeAll()
-  expect([...(older?.rowChanges.throughput.values() ?? [])]).toEqual([
+  expect([...(unflushed.takeOlder()?.rowChanges.throughput.values() ?? [])]).toEqual([
     ...rows('minute', 61, 1),
     ...rows('hour', 60, 3),
     ...rows('minute', 62, 2),
   ])
-  expect([...(newer?.rowChanges.throughput.values() ?? [])]).toEqual([
+  expect([...(unflushed.takeAll()?.rowChanges.throughput.values() ?? [])]).toEqual([
     ...rows('minute', 62, 4),
     ...rows('hour', 60, 4),
   ])

@@ -12,18 +12,16 @@ export interface EndedAttemptOf extends InstanceAttemptDetails {
   readonly isLate: boolean
 }
 
-/** Oldest first, and up to twice as many as are listed. */
-type ByInstance = Map<string, EndedAttemptOf[]>
-
 /** The last attempts of each instance, since this node leads. */
 export class EndedAttempts {
   /** When this node began to lead, possibly again. */
   since: number | null = null
-  /** Of instances that ended an attempt lately. When they have half of the most, they replace the older ones. */
-  #recent: ByInstance = new Map()
-  #older: ByInstance = new Map()
+  /** Oldest first, and up to twice as many as are listed. */
+  readonly #byInstance = new Map<string, EndedAttemptOf[]>()
   readonly #most: number
-  #recentlyKept = 0
+  #kept = 0
+  /** The instance whose attempt ended last: it is at the end of the map. */
+  #latest: string | null = null
 
   constructor(most = MOST_KEPT) {
     this.#most = most
@@ -31,31 +29,29 @@ export class EndedAttempts {
 
   /** An attempt that expired or was revoked before, and is now settled, replaces itself. */
   add(ended: EndedAttemptOf): void {
-    const attempts = this.#recent.get(ended.holder) ?? this.#madeRecent(ended.holder)
-    this.#recentlyKept -= attempts.length
+    const { holder } = ended
+    const attempts = this.#byInstance.get(holder) ?? []
+    this.#kept -= attempts.length
     if (ended.isLate) remove(attempts, ended)
     attempts.push(ended)
     // Not each time: to remove the first items of an array takes long.
     if (attempts.length >= 2 * MAX_INSTANCE_ATTEMPTS) attempts.splice(0, MAX_INSTANCE_ATTEMPTS)
-    this.#recentlyKept += attempts.length
-    if (this.#recentlyKept < this.#most / 2) return
-    this.#older = this.#recent
-    this.#recent = new Map()
-    this.#recentlyKept = 0
-  }
-
-  #madeRecent(instanceId: string): EndedAttemptOf[] {
-    const attempts = this.#older.get(instanceId) ?? []
-    this.#older.delete(instanceId)
-    this.#recent.set(instanceId, attempts)
-    this.#recentlyKept += attempts.length
-    return attempts
+    this.#kept += attempts.length
+    if (holder !== this.#latest) {
+      this.#latest = holder
+      this.#byInstance.delete(holder)
+      this.#byInstance.set(holder, attempts)
+    }
+    for (const [oldest, { length }] of this.#byInstance) {
+      if (this.#kept <= this.#most || oldest === holder) return
+      this.#byInstance.delete(oldest)
+      this.#kept -= length
+    }
   }
 
   /** The last to end first. */
   of(instanceId: string): InstanceAttemptDetails[] {
-    const attempts = this.#recent.get(instanceId) ?? this.#older.get(instanceId) ?? []
-    return attempts.slice(-MAX_INSTANCE_ATTEMPTS).reverse()
+    return this.#byInstance.get(instanceId)?.slice(-MAX_INSTANCE_ATTEMPTS).reverse() ?? []
   }
 }
 

@@ -50,7 +50,8 @@ export function addEntry(rowChanges: RowChanges, entry: Entry): void {
   if (entry.outbox !== null) addToOutboxRowChanges(rowChanges.outbox, entry.outbox)
   for (const added of entry.totals) {
     const before = rowChanges.totals.get(added.instanceId)
-    if (before === undefined) rowChanges.totals.set(added.instanceId, added)
+    if (before === undefined)
+      rowChanges.totals.set(added.instanceId, { ...added, totals: { ...added.totals } })
     else {
       addTotals(before.totals, added.totals)
       before.lostUnlessSeenSince = laterOf(before.lostUnlessSeenSince, added.lostUnlessSeenSince)
@@ -70,31 +71,38 @@ function withFailures(task: StoredTask, failures: StoredTask['failures']): Store
   return task.failures !== null || failures === null ? task : { ...task, failures }
 }
 
-/** What the entries of a group changed. */
-class EntryGroup {
-  readonly rowChanges = noRowChanges()
-  entries = 0
-  /** The number of its last entry. */
-  upTo = 0
-  #tableNames = 0
-
-  add(entry: Entry, number: number): void {
-    addEntry(this.rowChanges, entry)
-    this.entries += 1
-    this.upTo = number
-    this.#tableNames += entry.tables.length
-  }
-
-  /** The approximate number of rows. */
-  get rows(): number {
-    const { tasks, lanes, laneTables, partitions, checkpoints, keys, ranges, outbox } = this.rowChanges
-    const ofTasks = tasks.size + this.#tableNames + lanes.size + laneTables.size + ranges.length
-    return ofTasks + partitions.size + checkpoints.size + keys.size + outboxRowsOf(outbox)
-  }
+/** The approximate number of rows in an entry. */
+function rowsOf({
+  tasks,
+  lanes,
+  laneTables,
+  partitions,
+  checkpoints,
+  keys,
+  ranges,
+  tables,
+  outbox,
+}: Entry): number {
+  const ofLanes = lanes.length + laneTables.length
+  const changed = tasks.length + ofLanes + partitions.length + checkpoints.length
+  const rows = 1 + changed + keys.length + ranges.length + tables.length
+  return outbox === null ? rows : rows + outboxRowsOf(outbox)
 }
 
+interface EntryGroup {
+  readonly entries: Entry[]
+  rows: number
+  /** The number of its last entry. */
+  upTo: number
+}
+
+const noEntries = (): EntryGroup => ({ entries: [], rows: 0, upTo: 0 })
+
 /** Input of a flush. */
-export type Flushable = Pick<EntryGroup, 'rowChanges' | 'upTo'>
+export interface Flushable {
+  readonly rowChanges: RowChanges
+  readonly upTo: number
+}
 
 /**
  * Entries that are durable but not flushed, in two groups. The older group is flushed first, without the rows
@@ -102,8 +110,8 @@ export type Flushable = Pick<EntryGroup, 'rowChanges' | 'upTo'>
  * and never enters the lease indexes, and a lane that changes constantly is rarely written.
  */
 export class Unflushed {
-  #older = new EntryGroup()
-  #newer = new EntryGroup()
+  #older = noEntries()
+  #newer = noEntries()
 
   /** The approximate number of rows of the newer group. */
   get newerRows(): number {
@@ -111,7 +119,7 @@ export class Unflushed {
   }
 
   get entries(): number {
-    return this.#newer.entries
+    return this.#newer.entries.length
   }
 
   /** The approximate number of unflushed rows. */
@@ -120,23 +128,29 @@ export class Unflushed {
   }
 
   add(entry: Entry, number: number): void {
-    this.#newer.add(entry, number)
+    this.#newer.entries.push(entry)
+    this.#newer.rows += rowsOf(entry)
+    this.#newer.upTo = number
   }
 
-  /** Takes the older group, or nothing. The newer one replaces it. */
-  takeOlder(): Flushable[] {
-    const older = this.#older
+  /** Takes the older group. The newer one replaces it. */
+  takeOlder(): Flushable | null {
+    const { entries, upTo } = this.#older
     const newer = this.#newer
     this.#older = newer
-    this.#newer = new EntryGroup()
-    if (older.entries === 0) return []
-    removeNewer(older.rowChanges, newer.rowChanges)
-    return [older]
+    this.#newer = noEntries()
+    if (entries.length === 0) return null
+    const rowChanges = rowChangesOf(entries)
+    for (const entry of newer.entries) removeEntry(rowChanges, entry)
+    return { rowChanges, upTo }
   }
 
-  /** Takes both groups, the older one first. */
-  takeAll(): Flushable[] {
-    return [...this.takeOlder(), ...this.takeOlder()]
+  takeAll(): Flushable | null {
+    const entries = [...this.#older.entries, ...this.#newer.entries]
+    const upTo = Math.max(this.#older.upTo, this.#newer.upTo)
+    this.#older = noEntries()
+    this.#newer = noEntries()
+    return entries.length === 0 ? null : { rowChanges: rowChangesOf(entries), upTo }
   }
 }
 
@@ -184,13 +198,14 @@ function addTable({ tables }: RowChanges, task: number, name: string): void {
   else names.add(name)
 }
 
-function removeNewer(older: RowChanges, newer: RowChanges): void {
+function removeEntry(rowChanges: RowChanges, entry: Entry): void {
   // Failures are only in the entry that changed them, and that entry is deleted with this flush. Totals and
   // throughput are increments and are never replaced.
-  for (const id of newer.tasks.keys()) if (older.tasks.get(id)?.failures === null) older.tasks.delete(id)
-  for (const id of newer.lanes.keys()) older.lanes.delete(id)
-  for (const level of newer.levels.keys()) older.levels.delete(level)
-  for (const id of newer.partitions.keys()) older.partitions.delete(id)
-  for (const partition of newer.checkpoints.keys()) older.checkpoints.delete(partition)
-  for (const key of newer.keys.keys()) older.keys.delete(key)
+  for (const { id } of entry.tasks)
+    if (rowChanges.tasks.get(id)?.failures === null) rowChanges.tasks.delete(id)
+  for (const { id } of entry.lanes) rowChanges.lanes.delete(id)
+  for (const { level } of entry.levels) rowChanges.levels.delete(level)
+  for (const [id] of entry.partitions) rowChanges.partitions.delete(id)
+  for (const [partition] of entry.checkpoints) rowChanges.checkpoints.delete(partition)
+  for (const [key] of entry.keys) rowChanges.keys.delete(key)
 }
